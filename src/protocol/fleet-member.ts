@@ -36,7 +36,7 @@ export const memberCountsSchema = z.partialRecord(memberStateSchema, count).meta
   description: "Number of members by state. A state that no member is in is left out.",
 });
 
-const differenceSchema = z
+export const memberDifferenceSchema = z
   .strictObject({
     app: z.string().meta({ description: "Name of the app." }),
     kind: z.enum(["stopped", "missing", "changed", "differs", "revision"]).meta({
@@ -80,7 +80,7 @@ export const memberSchema = z
     }),
     until: unixSeconds("With `waiting` and `held`, where it is known: until when.").optional(),
     message: z.string().nullable().meta({ description: "What is the matter, for people; null: nothing." }),
-    differences: z.array(differenceSchema).meta({
+    differences: z.array(memberDifferenceSchema).meta({
       description:
         "How its apps differ from the revision that it is to run; at most 10. Also with `held` and `conflict`.",
     }),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { newAppName } from "./app-fields.ts";
 import { MAX_APPLY_APPS } from "./apply.ts";
 import { displayText } from "./display-text.ts";
-import { memberCountsSchema, memberStateSchema } from "./fleet-member.ts";
+import { memberCountsSchema, memberDifferenceSchema, memberStateSchema } from "./fleet-member.ts";
 import { rolloutStateSchema } from "./rollout.ts";
 import { rolloutStrategySchema, rolloutStrategyUpdateSchema } from "./rollout-strategy.ts";
 import { unixSeconds } from "./scalars.ts";
@@ -178,7 +178,11 @@ const reappliedMemberSchema = z
     asset_name: z.string().meta({ description: "Name of the asset." }),
     serial_number: z.string().meta({ description: "Serial number of the asset." }),
     state: memberStateSchema,
+    since: unixSeconds("Since when it is in this state.").nullable(),
     message: z.string().nullable().meta({ description: "What would be put right, for people." }),
+    differences: z.array(memberDifferenceSchema).meta({
+      description: "How its apps differ from the stable revision, since when, and who did it; at most 10.",
+    }),
   })
   .meta({ id: "ReappliedMember" });
 

@@ -174,11 +174,13 @@ export const rolloutSchema = z
   .meta({ id: "Rollout" });
 export type RolloutBody = z.output<typeof rolloutSchema>;
 
+const directionSchema = z
+  .enum(["forward", "back"])
+  .meta({ description: "`forward`: to the rollout's revision. `back`: to the one before." });
+
 const pastAttemptSchema = z
   .strictObject({
-    direction: z
-      .enum(["forward", "back"])
-      .meta({ description: "`forward`: to the rollout's revision. `back`: to the one before." }),
+    direction: directionSchema,
     attempt: z.int().min(1).meta({ description: "Its number in this direction." }),
     state: pastAttemptStateSchema.meta({
       description:
@@ -203,8 +205,13 @@ export const targetSchema = z
     state: targetStateSchema.meta({ description: "Its state." }),
     for: waitReasonSchema.optional().meta({ description: "With `waiting`: what it waits for." }),
     until: unixSeconds("With `waiting`, where it is known: until when at the latest.").optional(),
-    attempt: count.meta({ description: "Number of the latest attempt; 0 before the first." }),
-    deployment_id: z.string().optional().meta({ description: "Deployment of the latest attempt." }),
+    direction: directionSchema,
+    attempt: count.meta({
+      description:
+        "Number of the latest attempt in its direction; 0 before the first. 0 with `rolled_back`: it still ran the revision before, " +
+        "and needed no deployment to go back.",
+    }),
+    deployment_id: z.string().optional().meta({ description: "Deployment of that attempt." }),
     code: errorCodeSchema.optional().meta({ description: "With `failed`, `refused` and `lost`: why." }),
     message: z.string().optional().meta({ description: "What happened, for people." }),
     since: unixSeconds("When it came into this state."),

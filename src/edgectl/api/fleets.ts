@@ -26,6 +26,8 @@ const fleetSchema = z.looseObject({
 export type Fleet = z.output<typeof fleetSchema>;
 const fleetPageSchema = z.looseObject({ fleets: z.array(fleetSchema), next_cursor: z.string().nullable() });
 
+const difference = z.looseObject({ app: z.string(), kind: z.string(), by: z.string().nullable() });
+
 const memberSchema = z.looseObject({
   asset_id: z.string(),
   asset_name: z.string(),
@@ -37,7 +39,7 @@ const memberSchema = z.looseObject({
   for: z.string().optional(),
   until: z.number().optional(),
   message: z.string().nullable(),
-  differences: z.array(z.looseObject({ app: z.string(), kind: z.string(), by: z.string().nullable() })),
+  differences: z.array(difference),
   repair: z.looseObject({ count: z.number(), next_at: z.number().nullable() }).optional(),
   conflict: z.string().nullable(),
   target_state: z.string().nullable(),
@@ -100,7 +102,9 @@ const reappliedSchema = z.looseObject({
       asset_name: z.string(),
       serial_number: z.string(),
       state: z.string(),
+      since: z.number().nullable(),
       message: z.string().nullable(),
+      differences: z.array(difference),
     }),
   ),
 });

@@ -75,6 +75,7 @@ const targetSchema = z.looseObject({
   state: z.string(),
   for: z.string().optional(),
   until: z.number().optional(),
+  direction: z.string(),
   attempt: z.number(),
   deployment_id: z.string().optional(),
   code: z.string().optional(),

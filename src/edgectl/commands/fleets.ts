@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { getAsset } from "../api/assets.ts";
 import { getFleet, listFleets, listMembers, reapplyFleet, removeFleet } from "../api/fleets.ts";
 import { diffRevisions, listRevisions } from "../api/revisions.ts";
 import { confirm, requireAnswer } from "../confirm.ts";
@@ -121,9 +122,9 @@ export function addFleetsReapply(fleets: Command, io: Io): void {
     .description("bring the stable revision again to members that are drifted or missing")
     .argument(...FLEET)
     .option(
-      "--asset <uuid>",
-      "only this member; may be repeated",
-      (uuid: string, all: readonly string[]) => [...all, uuid],
+      "--asset <asset>",
+      "only this member: serial number, SIM SID, ICCID or UUID; may be repeated",
+      (asset: string, all: readonly string[]) => [...all, asset],
       [] as readonly string[],
     )
     .option("--start-stopped", "also members on which people have stopped an app, which is started")
@@ -137,7 +138,8 @@ export function addFleetsReapply(fleets: Command, io: Io): void {
       if (!dryRun) requireAnswer(context, yes, "reapply the fleet");
       const client = await connect(context);
       const states = [...REAPPLIED, ...(startStopped ? ["stopped_by_hand"] : []), ...(outdated ? ["outdated"] : [])];
-      const body = { states, ...(asset.length > 0 && { asset_ids: asset }) };
+      const chosen = await Promise.all(asset.map((identifier) => getAsset(client, identifier)));
+      const body = { states, ...(chosen.length > 0 && { asset_ids: chosen.map(({ uuid }) => uuid) }) };
       const planned = await reapplyFleet(client, name, body, true);
       if (dryRun || planned.assets === 0) {
         printer.result(planned, () =>

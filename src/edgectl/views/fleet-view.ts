@@ -91,10 +91,9 @@ const WHO: Readonly<Record<string, string>> = {
 /** States that follow from an action of a person or a client. */
 const BY_SOMEBODY: ReadonlySet<string> = new Set(["drifted", "missing", "stopped_by_hand"]);
 
-function whyOf({ state, message, differences, repair }: Member): string {
-  const who = differences.map(({ by }) => by).find((by) => by !== null);
-  const unknown = BY_SOMEBODY.has(state) ? " It is not known by whom." : "";
-  const by = who === undefined || who === null ? unknown : ` By ${WHO[who] ?? who}.`;
+function whyOf({ repair, ...member }: Member): string {
+  const { state, message } = member;
+  const by = byWhom(member);
   if (!repair) return message === null ? "-" : `${message}${by}`;
   const times = repair.count === 1 ? "once" : `${repair.count} times`;
   // Of one that is as it should be, nothing is planned.
@@ -105,6 +104,13 @@ function whyOf({ state, message, differences, repair }: Member): string {
         ? `; next at ${formatTime(repair.next_at)}`
         : "";
   return `${message ?? ""}${by} Repaired ${times}${next}.`.trim();
+}
+
+/** Such as ` By the API.`; empty where nobody did anything. */
+function byWhom({ state, differences }: Pick<Member, "state" | "differences">): string {
+  const who = differences.map(({ by }) => by).find((by) => by !== null);
+  if (who === undefined || who === null) return BY_SOMEBODY.has(state) ? " It is not known by whom." : "";
+  return ` By ${WHO[who] ?? who}.`;
 }
 
 /** Such as `1980 current, 12 drifted`; what to look at comes first. */
@@ -122,7 +128,8 @@ export function renderReapplied({ members }: Reapplied, theme: Theme, width: num
     { header: "SERIAL NUMBER", cell: ({ serial_number: serial }) => sanitizeLine(serial) },
     { header: "ASSET", cell: ({ asset_name: name }) => sanitizeLine(name), canShrink: true },
     { header: "STATE", cell: ({ state }) => sanitizeLine(state) },
-    { header: "WHY", cell: ({ message }) => sanitizeLine(message ?? "-"), canShrink: true },
+    { header: "SINCE", cell: ({ since }) => (since === null ? "-" : formatTime(since)) },
+    { header: "WHY", cell: (member) => sanitizeLine(`${member.message ?? "-"}${byWhom(member)}`), canShrink: true },
   ];
   return renderTable(columns, members, theme, width);
 }

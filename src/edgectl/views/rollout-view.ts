@@ -78,7 +78,7 @@ export function renderTargets(targets: readonly Target[], theme: Theme, width: n
     { header: "NAME", cell: ({ asset_name: name }) => sanitizeLine(name), canShrink: true },
     { header: "WAVE", cell: ({ wave }) => String(wave), align: "right" },
     { header: "STATE", cell: stateOf, paint: (text, { state }) => paintState(text, state, theme) },
-    { header: "TRIES", cell: ({ attempt }) => String(attempt), align: "right" },
+    { header: "TRIES", cell: triesOf, align: "right" },
     { header: "SINCE", cell: ({ since }) => formatTime(since) },
     { header: "CODE", cell: ({ code }) => sanitizeLine(code ?? "-") },
     { header: "DEPLOYMENT", cell: ({ deployment_id: id }) => sanitizeLine(id ?? "-") },
@@ -86,6 +86,17 @@ export function renderTargets(targets: readonly Target[], theme: Theme, width: n
   ];
   const past = targets.filter(({ attempts }) => attempts.length > 0);
   return [renderTable(columns, targets, theme, width), ...past.map((target) => renderPast(target, theme))].join("\n\n");
+}
+
+/** Such as `2`; `2+1` where two deployments of the revision were followed by one to go back. */
+function triesOf({ direction, attempt, attempts }: Target): string {
+  const tried = (way: string): number =>
+    Math.max(
+      direction === way ? attempt : 0,
+      ...attempts.filter((past) => past.direction === way).map((past) => past.attempt),
+    );
+  const back = tried("back");
+  return back === 0 ? String(tried("forward")) : `${tried("forward")}+${back}`;
 }
 
 /** Renders what a target went through, an attempt a line, with the last lines of its output. */

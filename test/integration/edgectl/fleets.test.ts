@@ -2,7 +2,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { edgectlUser } from "../../support/edgectl/process.ts";
-import { imageOf, startFleetRig } from "../../support/fleets/fleet-rig.ts";
+import { imageOf, type RigDevice, startFleetRig } from "../../support/fleets/fleet-rig.ts";
+import { waitFor } from "../../support/wait-for.ts";
 
 /** A service with devices tagged `role=kiosk`, and edgectl with a key of its account. */
 async function setUp(count: number) {
@@ -67,6 +68,32 @@ test("a file becomes a fleet with a revision, which is rolled out and followed t
   const members = await rig.run(["fleets", "members", "kiosks", "--json"]);
   const current = { revision: 1, state: "current" };
   expect(JSON.parse(members.stdout)).toMatchObject({ members: [current, current, current] });
+});
+
+test("a reapply takes members by their serial numbers, and says since when they are wrong and by whom", async () => {
+  await using rig = await setUp(2);
+  await rig.run(["fleets", "apply", "-f", await rig.file(fleetFile("one")), "--yes", "--roll-out"], TOKEN);
+  for (const { device } of rig.devices) {
+    device.apps.delete("web");
+    device.report();
+  }
+  await waitFor("both to be missing", async () => {
+    const { states } = (await rig.api.get("/v1/fleets/kiosks")).body;
+    return JSON.stringify(states) === '{"missing":2}';
+  });
+  const [, { uuid, device }] = rig.devices as [RigDevice, RigDevice];
+  const serial = String((await rig.api.get(`/v1/assets/${uuid}`)).body["serial_number"]);
+  const dry = await rig.run(["fleets", "reapply", "kiosks", "--asset", serial, "--dry-run"]);
+  expect(dry).toMatchObject({ code: 0, stderr: "" });
+  expect(dry.stdout).toMatch(
+    new RegExp(`\\n${serial} .* missing +20\\S+ \\S+ +web is not there\\. It is not known by whom`),
+  );
+  expect(dry.stdout.trim().split("\n")).toHaveLength(2);
+  const unknown = await rig.run(["fleets", "reapply", "kiosks", "--asset", "SN-NONE", "--yes"]);
+  expect(unknown).toMatchObject({ code: 4, stdout: "" });
+  await rig.run(["fleets", "reapply", "kiosks", "--asset", serial, "--yes"]);
+  await waitFor("the app to be back", () => device.apps.has("web"));
+  expect(rig.devices[0]?.device.apps.has("web")).toBe(false);
 });
 
 test("a changed file shows what differs by field, and makes the next revision", async () => {

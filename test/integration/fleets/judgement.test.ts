@@ -72,6 +72,8 @@ test("what people do on devices is noticed, counted and told, and put right wher
   expect(dryRun["assets"]).toBe(2);
   const messages = (dryRun["members"] as Row[]).map(({ message }) => message);
   expect(new Set(messages)).toEqual(new Set(["web is not there.", "web was changed on the device."]));
+  const listed = (all: readonly Row[]) => all.map(({ asset_id: id, since, differences }) => [id, since, differences]);
+  expect(listed(dryRun["members"] as Row[])).toEqual(listed(wrong));
   expect(await stateOf(rig, drifted)).toBe("drifted");
   expect((await send(rig, "POST", "/v1/fleets/kiosks/reapply", {}))["assets"]).toBe(2);
   await reach(rig, drifted, "current");

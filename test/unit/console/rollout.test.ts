@@ -32,6 +32,7 @@ const target = (id: string, state: TargetState): RolloutTarget => ({
   serial_number: id,
   wave: 1,
   state,
+  direction: "forward",
   attempt: 1,
   since: 1_790_000_000,
   attempts: [],

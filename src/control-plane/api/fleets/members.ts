@@ -83,6 +83,22 @@ async function readTargetStates(
 
 const toSeconds = (ms: number): number => Math.floor(ms / 1000);
 
+/** Since when a member is as it was judged to be, in Unix seconds; null: it was not judged yet. */
+export function sinceOf(judgement: MemberState["judgement"]): number | null {
+  return judgement ? toSeconds(judgement.sinceMs) : null;
+}
+
+/** Returns how the apps of a member differ from what it is to run. */
+export function toDifferences(judgement: MemberState["judgement"]): MemberBody["differences"] {
+  return (judgement?.differences ?? []).map(({ app, kind, what, by = null, sinceMs }) => ({
+    app,
+    kind,
+    what,
+    by,
+    since: sinceMs === undefined ? null : toSeconds(sinceMs),
+  }));
+}
+
 function toMemberBody(
   { onDrift }: Fleet,
   member: MemberState,
@@ -97,18 +113,12 @@ function toMemberBody(
     serial_number: member.serialNumber,
     revision: member.revision ?? null,
     state: judgement?.state ?? "waiting",
-    since: judgement ? toSeconds(judgement.sinceMs) : null,
+    since: sinceOf(judgement),
     reported_at: member.reportedAt ?? null,
     ...(judgement?.waitsFor !== undefined && { for: judgement.waitsFor }),
     ...(judgement?.untilMs !== undefined && { until: toSeconds(judgement.untilMs) }),
     message: judgement ? (judgement.message ?? null) : "It was not judged yet.",
-    differences: (judgement?.differences ?? []).map(({ app, kind, what, by = null, sinceMs }) => ({
-      app,
-      kind,
-      what,
-      by,
-      since: sinceMs === undefined ? null : toSeconds(sinceMs),
-    })),
+    differences: toDifferences(judgement),
     ...(onDrift === "repair" &&
       repairs.count > 0 && {
         repair: { count: repairs.count, next_at: nextMs === undefined ? null : toSeconds(nextMs) },

@@ -7,6 +7,7 @@ import {
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { findFleet, fleetParams, requesterOf } from "./fleet-resource.ts";
+import { sinceOf, toDifferences } from "./members.ts";
 
 /** `POST /v1/fleets/{fleet}/reapply`: puts members right that do not run the stable revision. */
 export function reapplyFleet(api: Api, { store, fleets }: ApiContext): void {
@@ -40,7 +41,9 @@ export function reapplyFleet(api: Api, { store, fleets }: ApiContext): void {
           asset_name: assetName,
           serial_number: serialNumber,
           state: judgement?.state ?? "waiting",
+          since: sinceOf(judgement),
           message: judgement?.message ?? null,
+          differences: toDifferences(judgement),
         })),
       };
     },

@@ -79,6 +79,7 @@ export function toTargetBody(target: ListedTarget, attempts: readonly PastAttemp
     state: target.state,
     ...(isWaiting && waitsFor !== undefined && { for: waitsFor }),
     ...(isWaiting && dueMs !== undefined && { until: toSeconds(dueMs) }),
+    direction: target.direction,
     attempt: target.attempt,
     ...(deploymentId !== undefined && { deployment_id: deploymentId }),
     ...(code !== undefined && { code }),

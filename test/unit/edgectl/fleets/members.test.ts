@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Member } from "../../../../src/edgectl/api/fleets.ts";
-import { renderMembers } from "../../../../src/edgectl/views/fleet-view.ts";
+import { renderMembers, renderReapplied } from "../../../../src/edgectl/views/fleet-view.ts";
 import { retryText } from "../../../../src/edgectl/views/rollout-words.ts";
 import { createTheme } from "../../../../src/lib/terminal/theme.ts";
 import { MemoryOutput } from "../../../support/edgectl/memory-output.ts";
@@ -28,6 +28,16 @@ test("a member that somebody has changed says by whom, or that it is not known",
   expect(rendered(removed)).toContain("web was removed. By a command on the device.");
   const waiting = { state: "waiting", message: "The device is not connected.", differences: [] };
   expect(rendered(waiting)).not.toContain("by whom");
+});
+
+test("a reapply says of each member since when it is so, and who did it", () => {
+  const { asset_id, asset_name, serial_number, message, since } = member;
+  const reapplied = { asset_id, asset_name, serial_number, state: "drifted", since, message };
+  const differences = [{ app: "web", kind: "changed", by: "local" }];
+  const text = renderReapplied({ assets: 1, members: [{ ...reapplied, differences }] }, theme, undefined);
+  expect(text).toContain("drifted  2026-11-18 11:06:40  web is not there. By a command on the device.");
+  const unknown = renderReapplied({ assets: 1, members: [{ ...reapplied, differences: [] }] }, theme, undefined);
+  expect(unknown).toContain("web is not there. It is not known by whom.");
 });
 
 test("repairs are counted, and the next one is named only while there is something to repair", () => {

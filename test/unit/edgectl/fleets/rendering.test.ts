@@ -115,6 +115,7 @@ test("a target says what it waits for, and fits the terminal without control cha
     state: "waiting",
     for: "budget",
     until: 1_800_000_000,
+    direction: "forward",
     attempt: 0,
     since: 1,
     attempts: [],
@@ -135,7 +136,15 @@ test("a summary names what failed by reason, with the last lines, and how to ret
     deployment_id: "dep_7",
   };
   const attempts = [{ ...attempt, message: "It crashed.", ended_at: 1_800_000_000, logs: "start\nno such table\n" }];
-  const failed = { asset_id: "u", serial_number: "GW-1", asset_name: "Pump\u001B[2J", wave: 1, attempt: 1, since: 1 };
+  const failed = {
+    asset_id: "u",
+    serial_number: "GW-1",
+    asset_name: "Pump\u001B[2J",
+    wave: 1,
+    direction: "back",
+    attempt: 0,
+    since: 1,
+  };
   const text = renderSummary({ ...rollout, state: "rolled_back", started_at: 60, finished_at: 180 }, [
     { ...failed, state: "rolled_back", attempts },
     { ...failed, state: "refused", code: "DeviceTooOld", message: "Update it.", attempts: [] },
@@ -159,7 +168,8 @@ test("targets show what they went through, whatever they are by now", () => {
     asset_name: "Pump",
     wave: 1,
     state: "rolled_back",
-    attempt: 1,
+    direction: "back",
+    attempt: 0,
     since: 1,
     attempts,
   };
@@ -167,6 +177,24 @@ test("targets show what they went through, whatever they are by now", () => {
   expect(text).toContain("Pump\n  2027-01-15 08:00:00  attempt 1  failed  CrashLoopBackOff  dep_7  It crashed.");
   expect(text).toContain("    | no such table");
   expect(text).not.toContain("\u001B");
+});
+
+test("tries are counted in both directions, also where going back needed no deployment", () => {
+  const past = { state: "failed", ended_at: 1 };
+  const failed = (direction: string, attempt: number) => ({ ...past, direction, attempt });
+  const asset = { asset_id: "u", serial_number: "GW-1", asset_name: "Pump", wave: 1, since: 1 };
+  const tries = (direction: string, attempt: number, attempts: readonly ReturnType<typeof failed>[]) => {
+    const text = renderTargets(
+      [{ ...asset, state: "rolled_back", direction, attempt, attempts: [...attempts] }],
+      theme,
+      200,
+    );
+    return / {2}(\S+) {2}1970/.exec(text)?.[1];
+  };
+  expect(tries("forward", 0, [])).toBe("0");
+  expect(tries("forward", 3, [failed("forward", 1), failed("forward", 2)])).toBe("3");
+  expect(tries("back", 0, [failed("forward", 1), failed("forward", 2)])).toBe("2");
+  expect(tries("back", 2, [failed("forward", 1), failed("back", 1)])).toBe("1+2");
 });
 
 test("tags are set, emptied and removed; the rest is wrong usage", () => {
