@@ -4,6 +4,7 @@ import { parseJson } from "../../lib/parse-json.ts";
 import { matchesSelector, type SelectorTerm } from "../../protocol/selector.ts";
 import type { DeploymentFacts, TargetFacts } from "../core/fleets/facts.ts";
 import type { StoredAttempt, TargetWithFacts } from "../store/rollouts.ts";
+import { attemptMessage } from "./attempt-message.ts";
 
 /** A device sends the last lines of an app's output as a list, at most 64 KiB with the event. */
 const logsSchema = z.object({ logs: z.array(z.string()) });
@@ -31,7 +32,7 @@ function toDeploymentFacts({ lastEvent, ...rest }: StoredAttempt): DeploymentFac
   const waitingS = event?.status === "Running" ? progressDetails(event).waiting_s : undefined;
   return {
     ...rest,
-    message: event?.message,
+    message: event && attemptMessage(event),
     putOffUntilMs: waitingS === undefined || !event ? undefined : (event.timestamp + waitingS) * 1000,
   };
 }
