@@ -6,7 +6,7 @@ import type { ReportFacts, TargetFacts } from "./facts.ts";
 import type { Fleet } from "./fleet.ts";
 import { fleetMark } from "./fleet-mark.ts";
 import type { Goal } from "./goal.ts";
-import { describe } from "./judge.ts";
+import { describe, findDown } from "./judge.ts";
 import type { Direction } from "./target.ts";
 
 /*
@@ -191,7 +191,7 @@ function findState(
   const mustBeAccepted = facts.unacceptedSinceMs !== undefined && differences.length > 0;
   if (!isBrought || mustBeAccepted) return waiting(facts, wanted);
   if (!isStable && !areByHand(differences)) return waiting(facts, undefined);
-  if (differences.length === 0) return { state: "current", revision: wanted.goal.revision };
+  if (differences.length === 0) return current(wanted, report);
   const has = (...kinds: readonly Difference["kind"][]) => differences.some(({ kind }) => kinds.includes(kind));
   const message = told;
   if (has("stopped")) return { state: "stopped_by_hand", message };
@@ -201,6 +201,12 @@ function findState(
   if (has("differs")) return { state: "drifted", message };
   if (has("revision")) return behind(facts, wanted, undefined, message);
   return { state: "missing", message };
+}
+
+/** It is what it is to be. An app that is not up is the device's matter, or the attention's, and named all the same. */
+function current({ goal }: MemberGoal, report: NonNullable<MemberFacts["report"]>): Found {
+  const down = findDown(goal, report.apps);
+  return { state: "current", revision: goal.revision, message: down && `${down.name} is ${down.state}.` };
 }
 
 /** A deployment of the fleet that is under way there, or whose apps have to stay up. */
@@ -262,8 +268,24 @@ function waiting(facts: MemberFacts, wanted: MemberGoal | undefined): Found {
   const missing = wanted?.variables.filter((name) => !facts.variableNames.has(name)) ?? [];
   if (missing.length > 0)
     return { state: "waiting", waitsFor: "variable", message: `The asset lacks variables: ${missing.join(", ")}.` };
-  const message = wanted ? target?.message : "No revision of the fleet is stable yet.";
-  return { state: "waiting", waitsFor: "rollout", message };
+  const message = wanted ? undefined : "No revision of the fleet is stable yet.";
+  return { state: "waiting", waitsFor: "rollout", message: (target && turnText(target)) ?? message };
+}
+
+/** What a member is told whose turn in a rollout has not come; `undefined` without one. */
+function turnText({ kind, rolloutState, direction, revision, message }: MemberTarget): string | undefined {
+  if (message !== undefined || kind === "upkeep") return message;
+  if (direction === "back") return `The rollout of revision ${revision} goes back; its turn has not come yet.`;
+  switch (rolloutState) {
+    case "draft":
+      return `The rollout of revision ${revision} is not started yet.`;
+    case "awaiting_approval":
+      return `The rollout of revision ${revision} awaits approval.`;
+    case "paused":
+      return `The rollout of revision ${revision} is paused.`;
+    default:
+      return `Its turn in the rollout of revision ${revision} has not come yet.`;
+  }
 }
 
 /** The differences that bring a state about. */

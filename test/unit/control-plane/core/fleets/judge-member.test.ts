@@ -223,6 +223,15 @@ describe("since when and by whom", () => {
   });
 });
 
+test("a current member names an app that is not up", () => {
+  const message = (app: Partial<AppReport>) => judged([{ ...aMarkedApp(2), ...app }]).message;
+  expect(message({})).toBeUndefined();
+  expect(message({ state: "missing" })).toBe("web is missing.");
+  // Such as one that was paused with the engine's own command.
+  expect(message({ state: "stopped" })).toBe("web is stopped.");
+  expect(message({ state: "restarting", restarts: 3 })).toBe("web is restarting.");
+});
+
 describe("before any revision is stable", () => {
   const first: MemberScope = { ...scope, fleet: { name: FLEET, stableRevision: undefined } };
   const judge = (app: AppReport) => judgeMember(first, facts([app], { revision: undefined }), undefined, NOW);
@@ -233,6 +242,22 @@ describe("before any revision is stable", () => {
       message: "web was stopped.",
     });
     expect(judge(aMarkedApp(1, true))).toMatchObject({ state: "drifted" });
+  });
+
+  test("a member in a rollout waits for its turn there, and says if that waits for people", () => {
+    const told = (target: Partial<MemberTarget>) => {
+      const targets = [aMemberTarget({ revision: 1, ...target })];
+      return judgeMember(first, facts([], { revision: undefined, targets }), undefined, NOW).message;
+    };
+    expect(told({})).toBe("Its turn in the rollout of revision 1 has not come yet.");
+    expect(told({ rolloutState: "draft" })).toBe("The rollout of revision 1 is not started yet.");
+    expect(told({ rolloutState: "awaiting_approval" })).toBe("The rollout of revision 1 awaits approval.");
+    expect(told({ rolloutState: "paused" })).toBe("The rollout of revision 1 is paused.");
+    expect(told({ rolloutState: "rolling_back", direction: "back" })).toBe(
+      "The rollout of revision 1 goes back; its turn has not come yet.",
+    );
+    expect(told({ message: "It failed." })).toBe("It failed.");
+    expect(told({ kind: "upkeep" })).toBe("No revision of the fleet is stable yet.");
   });
 
   test("a member waits for a revision otherwise", () => {
