@@ -33,6 +33,7 @@ export type Foreseen = z.output<typeof foreseenSchema>;
 const rolloutSchema = z.looseObject({
   id: z.string(),
   fleet: z.string(),
+  retry_of: z.string().nullable(),
   revision: z.number(),
   previous_revision: z.number().nullable(),
   state: z.string(),

@@ -30,7 +30,7 @@ export class ServiceFailure extends Failure {
     },
   ) {
     super(message, {
-      exitCode: exitCodeFor(options.httpStatus),
+      exitCode: exitCodeFor(options.httpStatus, options.code),
       code: options.code,
       hint: options.hint,
       details: options.details,
@@ -70,7 +70,9 @@ export function toServiceFailure(response: Response, body: string): ServiceFailu
   });
 }
 
-function exitCodeFor(httpStatus: number): ExitCode {
+function exitCodeFor(httpStatus: number, code: string | undefined): ExitCode {
+  // The key is accepted, and may approve others' rollouts.
+  if (code === "ApprovalBySameUser") return EXIT.failed;
   if (httpStatus === 401 || httpStatus === 403) return EXIT.unauthorized;
   if (httpStatus === 404) return EXIT.notFound;
   // From a proxy that cannot reach the service.

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { cancelDeployment, getDeployment, listDeployments } from "../api/deployments.ts";
 import { connect, createContext } from "../context.ts";
 import { type FollowFlags, runDeployment } from "../runs/run-deployment.ts";
@@ -42,7 +43,12 @@ export function addDeploymentsShow(deployments: Command, io: Io): void {
     .action(async (asset: string, id: string, _options: unknown, command: Command) => {
       const context = createContext(io, command);
       const found = await getDeployment(await connect(context), asset, id);
-      context.printer.result(found, () => renderDeployment(found, context.printer.theme));
+      context.printer.result(found, () => {
+        const shown = renderDeployment(found, context.printer.theme);
+        // Its events say more than its message, such as which port is in use, and by what.
+        const watch = `edgectl deployments watch ${sanitizeLine(asset)} ${sanitizeLine(found.deployment_id)}`;
+        return found.status === "Fail" ? `${shown}\n\nTo see all that was said of it:\n  ${watch}` : shown;
+      });
     });
 }
 

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
+import { getFleet } from "../api/fleets.ts";
 import { requireAnswer } from "../confirm.ts";
 import { connect, createContext } from "../context.ts";
 import { usageFailure } from "../failure.ts";
@@ -52,7 +53,12 @@ export function addFleetsApply(fleets: Command, io: Io): void {
       if (isRollingOut) {
         await rollOut(context, client, name, { revision }, { yes, follow: true, retryFor: flags.retryFor });
       } else if (!printer.json) {
-        printer.line(`To roll it out:\n  edgectl rollouts create ${name} --revision ${revision} --follow`);
+        const { stable_revision: stable } = await getFleet(client, name);
+        printer.line(
+          stable === revision
+            ? "It is the stable one, which its members have or get: there is nothing to roll out."
+            : `To roll it out:\n  edgectl rollouts create ${name} --revision ${revision} --follow`,
+        );
       }
     });
 }

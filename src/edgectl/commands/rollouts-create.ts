@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
-import { createRollout, type RolloutCreation } from "../api/rollouts.ts";
+import { createRollout, type Rollout, type RolloutCreation } from "../api/rollouts.ts";
 import type { ApiClient } from "../api/client.ts";
 import { getFleet } from "../api/fleets.ts";
 import { confirm, requireAnswer } from "../confirm.ts";
@@ -124,11 +124,15 @@ export async function rollOut(
     await showRollout(context, client, fleet, rollout.id, options);
     return;
   }
-  const next =
-    rollout.state === "draft"
-      ? `To start it:\n  edgectl rollouts resume ${fleet} ${rollout.id}`
-      : followHint(fleet, rollout.id);
+  const next = nextText(fleet, rollout);
   printer.result(rollout, () => `${sanitizeLine(`${rollout.id}: ${startText(rollout)}`)}\n${next}`);
+}
+
+/** The commands with which people go on. */
+function nextText(fleet: string, { id, state }: Rollout): string {
+  if (state === "draft") return `To start it:\n  edgectl rollouts resume ${fleet} ${id}`;
+  if (state !== "awaiting_approval") return followHint(fleet, id);
+  return `It waits until another person starts it:\n  edgectl rollouts approve ${fleet} ${id}\n${followHint(fleet, id)}`;
 }
 
 function withoutRevision(fleet: string): Failure {

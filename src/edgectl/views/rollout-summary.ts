@@ -10,13 +10,14 @@ const MAX_LINES = 5;
 /** Renders what became of a rollout as plain text, without colours and columns: it is sent to people. */
 export function renderSummary(rollout: Rollout, failed: readonly Target[]): string {
   const { id, fleet, revision, previous_revision: previous, state, reason, created_by: maker, counts } = rollout;
-  const { started_at: from, finished_at: to } = rollout;
+  const { started_at: from, finished_at: to, retry_of: retried } = rollout;
   const time =
     from === null
       ? "It was not started."
       : `Started ${formatTime(from)} UTC${to === null ? ", not over yet" : `, ended ${formatTime(to)} UTC, after ${formatDuration(to - from)}`}.`;
   const head = [
     `Rollout of revision ${revision} of the fleet ${fleet} (${id}): ${state.replaceAll("_", " ")}`,
+    ...(retried === null ? [] : [`It retries what failed in ${retried}.`]),
     `Made by ${maker.name ?? maker.id}. ${time}`,
     `Before: ${previous === null ? "no revision" : `revision ${previous}`}. ${assets(rollout.targets)}: ${countsText(counts)}.`,
     ...(reason === null ? [] : [reason]),

@@ -46,6 +46,7 @@ export function renderRollout(rollout: Rollout, theme: Theme, width: number | un
   const fields: [string, string][] = [
     ["Rollout", sanitizeLine(rollout.id)],
     ["Fleet", sanitizeLine(rollout.fleet)],
+    ...(rollout.retry_of === null ? [] : [["Retry of", sanitizeLine(rollout.retry_of)] satisfies [string, string]]),
     ["Revision", `${rollout.revision} (before: ${previous ?? "none"})`],
     ["State", paintState(sanitizeLine(state), state, theme)],
     ["Reason", sanitizeLine(rollout.reason ?? "-")],

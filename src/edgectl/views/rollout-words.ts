@@ -95,7 +95,8 @@ export const EFFECTS: Readonly<Record<string, (rollout: Rollout) => string>> = {
   resume: (rollout) => {
     const { state, counts } = rollout;
     if (state === "draft") return startText(rollout);
-    return `Goes on with ${assets(sum(counts, NOT_BEGUN))} that have not begun, whatever has failed: ${countsText(counts)}.`;
+    const left = sum(counts, NOT_BEGUN);
+    return `Goes on with ${assets(left)} that ${left === 1 ? "has" : "have"} not begun, whatever has failed: ${countsText(counts)}.`;
   },
   advance: ({ wave, waves }) => {
     const next = waves.find((each) => each.wave === wave + 1);

@@ -60,7 +60,8 @@ test("a file becomes a fleet with a revision, which is rolled out and followed t
   expect(applied.stdout).toMatch(/succeeded, wave 2: 3 succeeded\)\n$/);
   for (const { device } of rig.devices) expect(device.apps.get("web")?.image).toBe(imageOf("one"));
   const again = await rig.run(["fleets", "apply", "-f", file, "--yes"], TOKEN);
-  expect(again.stdout).toContain("The newest revision is 1 as before.");
+  expect(again.stdout).toContain("The newest revision is 1 as before.\nIt is the stable one");
+  expect(again.stdout).not.toContain("rollouts create");
   expect(again.stdout).toContain("? environments.TOKEN  (a secret; the service compares it)");
   expect(dry.stdout + applied.stdout + again.stdout).not.toMatch(/planted-secret|debug/);
   const shown = await rig.run(["rollouts", "show", "kiosks"]);
@@ -122,6 +123,13 @@ test("a rollout that stops is followed to the end that somebody chooses, with nu
   const made = await rig.run(["rollouts", "create", "kiosks", "--yes", "--json"]);
   const { id } = JSON.parse(made.stdout) as { id: string };
   await rig.reach("kiosks", id, "paused");
+  const { deployment_id: deployment, asset_id: asset } = (await rig.targets("kiosks", id)).find(
+    ({ state }) => state === "failed",
+  ) as Readonly<Record<string, string>>;
+  const shown = await rig.run(["deployments", "show", asset ?? "", deployment ?? ""]);
+  expect(shown.stdout).toContain(
+    `To see all that was said of it:\n  edgectl deployments watch ${asset} ${deployment}\n`,
+  );
   const failed = await rig.run(["rollouts", "targets", "kiosks", "--state", "failed"]);
   expect(failed.stdout).toContain("Unhealthy");
   // The table, and below it what the only one that failed went through.
@@ -202,6 +210,16 @@ test("what a dry run shows is what is started; a rollout that waits for people s
   expect(back.stderr).toContain("The rollout has succeeded and cannot be rolled back.");
   expect(back.stderr).toContain("edgectl rollouts create FLEET --revision 1");
   expect((await rig.run(["fleets", "remove", "kiosks", "--yes"])).stdout).toContain("stays on 3 assets");
+});
+
+test("a rollout that awaits approval says who may start it, and its maker may not", async () => {
+  await using rig = await setUp(1);
+  await rig.run(["fleets", "apply", "-f", await rig.file(fleetFile("one")), "--yes"], TOKEN);
+  const made = await rig.run(["rollouts", "create", "kiosks", "--require-approval", "--yes"]);
+  expect(made.stdout).toContain("It waits until another person starts it:\n  edgectl rollouts approve kiosks rol_");
+  // The key is accepted: nobody has to log in.
+  const approved = await rig.run(["rollouts", "approve", "kiosks", "--yes"]);
+  expect(approved).toMatchObject({ code: 1, stderr: expect.stringContaining("ApprovalBySameUser") });
 });
 
 test("a draft waits to be resumed, and is cancelled", async () => {

@@ -13,6 +13,7 @@ const theme = createTheme(new MemoryOutput(), {});
 const rollout: Rollout = {
   id: "rol_1",
   fleet: "kiosks",
+  retry_of: null,
   revision: 3,
   previous_revision: 2,
   state: "running",
@@ -150,11 +151,22 @@ test("a summary names what failed by reason, with the last lines, and how to ret
     { ...failed, state: "refused", code: "DeviceTooOld", message: "Update it.", attempts: [] },
   ]);
   expect(text).toContain("Rollout of revision 3 of the fleet kiosks (rol_1): rolled back");
+  expect(text).not.toContain("It retries");
   expect(text).toContain("CrashLoopBackOff: 1 asset\n- GW-1");
   expect(text).toContain("now rolled back, 1 attempt: It crashed. dep_7\n    | start\n    | no such table");
   expect(text).toContain("DeviceTooOld: 1 asset");
   expect(text).toContain("edgectl rollouts retry kiosks rol_1");
   expect(text).not.toContain("\u001B");
+});
+
+test("a retry names the rollout that it repeats; one asset is one", () => {
+  const retry = { ...rollout, retry_of: "rol_0" };
+  expect(renderRollout(retry, theme, 120)).toMatch(/Retry of +rol_0\n/);
+  expect(renderRollout(rollout, theme, 120)).not.toContain("Retry of");
+  expect(renderSummary(retry, [])).toContain("\nIt retries what failed in rol_0.\n");
+  expect(EFFECTS["resume"]?.({ ...rollout, counts: { pending: 1, failed: 1 } })).toBe(
+    "Goes on with 1 asset that has not begun, whatever has failed: 1 failed, 1 pending.",
+  );
 });
 
 test("targets show what they went through, whatever they are by now", () => {
