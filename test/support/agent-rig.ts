@@ -96,6 +96,12 @@ class FakeHost implements Host {
     return this.devices.has(path);
   }
 
+  readonly missingPaths = new Set<string>();
+
+  async isMissing(path: string) {
+    return this.missingPaths.has(path);
+  }
+
   capacity() {
     return { memoryBytes: 1_000_000_000, cpus: 4 };
   }

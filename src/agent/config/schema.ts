@@ -140,6 +140,10 @@ const policy = z.strictObject({
         description:
           "Path prefixes apps may never mount, nor the paths they resolve to, nor a directory that contains one.",
       }),
+      allow_containing_protected: z.boolean().default(false).meta({
+        description:
+          "Whether apps may mount directories that contain protected paths, such as `/` for what watches the device. Such an app controls the device, also with `readonly`.",
+      }),
     })
     .prefault({}),
   max_image_bytes: z.int().min(1).optional().meta({

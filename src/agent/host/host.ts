@@ -32,6 +32,8 @@ export interface Host {
   readMounts(): Promise<readonly MountEntry[]>;
   /** Whether the path, symbolic links followed, is a device file or a directory. */
   isDevice(path: string): Promise<boolean>;
+  /** Whether nothing is at the path, symbolic links followed. `false` where that cannot be told. */
+  isMissing(path: string): Promise<boolean>;
   /** Memory and processors of the machine. */
   capacity(): HostCapacity;
 }

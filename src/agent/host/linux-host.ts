@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { HostCapacity } from "../core/deployment/check.ts";
 import type { ListeningPort } from "../core/host/proc-net.ts";
 import { type HostPort, isSamePort } from "../core/host/host-port.ts";
-import { type MountEntry, parseMountinfo } from "../core/policy/mountinfo.ts";
+import { containerIdOf, findPrivateMount, type MountEntry, parseMountinfo } from "../core/policy/mountinfo.ts";
 import type { ResolvedPath } from "../core/policy/resolved-path.ts";
 import { parseProcNet } from "../core/host/proc-net.ts";
 import type { Host, HostProcess } from "./host.ts";
@@ -79,6 +79,24 @@ class LinuxHost implements Host {
     } catch {
       return false;
     }
+  }
+
+  async isMissing(path: string): Promise<boolean> {
+    try {
+      await stat(path);
+      return false;
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === "ENOENT" && !(await this.#isOfOwnView(path));
+    }
+  }
+
+  /** Whether this process may see something else at the path than the engine, in a container or under a mount of its own. */
+  async #isOfOwnView(path: string): Promise<boolean> {
+    const mounts = await this.readMounts();
+    const { real, unresolved } = await this.resolvePath(path);
+    return (
+      containerIdOf(mounts) !== undefined || unresolved !== undefined || findPrivateMount(real, mounts) !== undefined
+    );
   }
 
   capacity(): HostCapacity {

@@ -15,6 +15,7 @@ import type { AppRecord, Failure } from "../core/deployment/record.ts";
 import { secretNotes } from "../core/deployment/secret-notes.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Step } from "../core/deployment/step.ts";
+import { missingFileFailure } from "./missing-mounts.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { findAppPolicyViolation } from "./policy-check.ts";
 import { mustAsk, pullPolicyOf } from "../core/image/pull-decision.ts";
@@ -71,6 +72,9 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
   if (refusal) return { failure: toRefusalFailure(await withProcess(refusal, host, signal), "checking") };
   const mayUse = kept !== undefined || !mustAsk(spec.image, pullPolicyOf(record.action, spec));
   const imageId = image && mayUse ? image.id : undefined;
+  // Any other deployment finds out by its image, before its container is made.
+  const missing = record.options.dry_run ? await missingFileFailure(context, spec, imageId) : undefined;
+  if (missing) return { failure: missing };
   // Only with the image: a digest without one is what is pulled.
   const digest = image && imageId !== undefined ? context.images.knownDigest(spec.image, image) : undefined;
   return {

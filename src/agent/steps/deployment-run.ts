@@ -278,9 +278,14 @@ export class DeploymentRun {
     this.#observed = failure || !result.observed || !observed ? undefined : { ...observed, ...result.observed };
   }
 
-  /** A failure during the rollback does not replace the one that caused the rollback. */
+  /**
+   * A failure during the rollback does not replace the one that caused the rollback. Without a change there is nothing to
+   * bring back: it is that of a step which was under way.
+   */
   #failureFields(failure: Failure): Partial<DeploymentRecord> {
-    return this.#record.failure ? { rollbackFailure: failure } : { failure };
+    const { failure: first, touched } = this.#record;
+    if (!first) return { failure };
+    return touched ? { rollbackFailure: failure } : {};
   }
 
   #failStep(kind: Step["kind"], error: unknown): void {

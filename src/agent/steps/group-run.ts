@@ -2,7 +2,14 @@ import { createHash } from "node:crypto";
 import { fullJitter } from "../../lib/backoff.ts";
 import { EdgeError, errorEntry } from "../../protocol/errors.ts";
 import type { EventContent } from "../../protocol/deployment-event.ts";
-import { appliedEvent, cancelledWith, failedGroupEvent, groupFailure, planEvent } from "../core/apply/group-events.ts";
+import {
+  appliedEvent,
+  cancelledWith,
+  dryRunFailure,
+  failedGroupEvent,
+  groupFailure,
+  planEvent,
+} from "../core/apply/group-events.ts";
 import { fleetMarks } from "../core/apply/fleet-marks.ts";
 import { type GroupAction, type GroupPhase, nextGroupActions } from "../core/apply/next-group-actions.ts";
 import { boundPlan, planChanges, planText, type ResolvedChild, totalCost } from "../core/apply/plan-changes.ts";
@@ -137,7 +144,7 @@ export class GroupRun {
       case "accept":
         return this.#accept();
       case "fail":
-        return this.fail(groupFailure(recordOf(this.#child(action.id)), this.#notInRequest()));
+        return this.fail(this.#failureOf(this.#child(action.id)));
       case "cancel":
         return this.#cancel(this.#child(action.id));
       case "restore":
@@ -145,6 +152,11 @@ export class GroupRun {
       case "end":
         return this.#end();
     }
+  }
+
+  #failureOf(child: Child): Failure {
+    const ofAll = this.#record.options.dry_run ? dryRunFailure(this.children) : undefined;
+    return ofAll ?? groupFailure(recordOf(child), this.#notInRequest());
   }
 
   #advance(child: Child, phase: GroupPhase): void {

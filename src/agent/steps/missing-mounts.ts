@@ -5,6 +5,7 @@ import type { Failure } from "../core/deployment/record.ts";
 import { expectedMount, isVolatile } from "../core/host/missing-mount.ts";
 import { directoryOwner } from "../core/image/image-user.ts";
 import { EngineError } from "../engine/engine-error.ts";
+import type { Host } from "../host/host.ts";
 import type { ContainerStepContext } from "./context.ts";
 import { helperLabelsOf, readMountPoint } from "./mount-point.ts";
 
@@ -93,6 +94,24 @@ async function provide(
   }
   const message = `${path} does not exist on the device: the directory is made, owned by ${owner.uid}:${owner.gid}.`;
   return { path, message };
+}
+
+/**
+ * Returns the failure of an app that mounts a file which is not on the device, as far as that can be told before its image is
+ * there. Changes nothing. @param image reference or id; `undefined` if it is not on the device
+ */
+export async function missingFileFailure(
+  context: Pick<MountContext, "engine" | "config" | "signal"> & { readonly host: Pick<Host, "isMissing"> },
+  spec: AppSpec,
+  image: string | undefined,
+): Promise<Failure | undefined> {
+  for (const volume of bindsOf(spec)) {
+    if (!(await context.host.isMissing(volume.local))) continue;
+    const found = image === undefined ? undefined : await readMountPoint(context, spec, image, volume.target);
+    if (expectedMount({ local: volume.local, inImage: found?.inImage }) === "file")
+      return refusal(spec, volume, { step: "checking", reason: NO_FILE });
+  }
+  return undefined;
 }
 
 function ownerAskedFor({ owner }: Bind): ReturnType<typeof parseOwner> {

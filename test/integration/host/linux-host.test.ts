@@ -64,6 +64,16 @@ test("a device file is recognized, also through a symbolic link; a regular file 
   expect(await host.isDevice(join(folder, "nothing"))).toBe(false);
 });
 
+test("what is not there is missing, also behind a link; what cannot be looked at is not", async () => {
+  const folder = await directory();
+  await symlink(join(folder, "nothing"), join(folder, "link"));
+  await writeFile(join(folder, "file"), "");
+  expect(await host.isMissing(join(folder, "nothing"))).toBe(true);
+  expect(await host.isMissing(join(folder, "link"))).toBe(true);
+  expect(await host.isMissing(folder)).toBe(false);
+  expect(await host.isMissing(join(folder, "file", "below"))).toBe(false);
+});
+
 test("a free port has no holder", async () => {
   const server = createServer();
   await new Promise<void>((resolve) => {

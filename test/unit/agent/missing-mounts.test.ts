@@ -57,6 +57,21 @@ describe("a volume that does not exist on the device", () => {
     expect(rig.store.apps()).toEqual([]);
   });
 
+  it.each([
+    ["is not there", { local: "/srv/mosquitto.conf", target: "/etc/mosquitto.conf", missing: true }, "Fail"],
+    ["is not there, as its image tells", { local: "/srv/config", target: "/app.conf", missing: true }, "Fail"],
+    ["is there", { local: "/srv/mosquitto.conf", target: "/etc/mosquitto.conf", missing: false }, "Success"],
+    ["is a directory of its image", { local: "/srv/data.conf", target: "/data", missing: true }, "Success"],
+  ])("fails a dry run too where a file %s", async (_what, { local, target, missing }, status) => {
+    await using rig = newRig();
+    if (missing) rig.host.missingPaths.add(local);
+    rig.deployments.deploy("d1", request(local, target), { dry_run: true });
+    expect(await rig.untilEnd("d1")).toMatchObject(
+      status === "Success" ? { status } : { status, step: "checking", details: { path: local, target } },
+    );
+    expect(rig.engine.files.find(local)).toBeUndefined();
+  });
+
   it("is a failure where something is in the way", async () => {
     await using rig = newRig();
     rig.engine.files.add("/srv/link", "link");

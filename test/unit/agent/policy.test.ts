@@ -95,7 +95,7 @@ describe("policy", () => {
     [
       "/run",
       ["/run"],
-      "This device does not allow mounting /run: it contains /run/docker.sock, which is protected: it gives control of the device or of the agent. Mount only what the app needs of it.",
+      "This device does not allow mounting /run: it contains /run/docker.sock, which is protected: it gives control of the device or of the agent. Mount only what the app needs of it, or let the device's owner set `policy.mounts.allow_containing_protected`, which gives such an app control of the device.",
     ],
     [
       "/etc/ca.pem",

@@ -20,8 +20,8 @@ export function toGroupEvents(record: DeploymentRecord, events: readonly EventCo
   });
 }
 
-function wasIdle({ failure, touched, checked, imageId, madeDirectories }: DeploymentRecord): boolean {
-  const mayHaveCreated = checked && imageId !== undefined;
+function wasIdle({ failure, touched, checked, imageId, madeDirectories, options }: DeploymentRecord): boolean {
+  const mayHaveCreated = checked && imageId !== undefined && !options.dry_run;
   return failure?.code === "DeploymentCancelled" && !touched && !mayHaveCreated && madeDirectories === undefined;
 }
 
@@ -42,6 +42,17 @@ export function groupFailure({ app, failure }: DeploymentRecord, notInRequest: r
   const isLeft = typeof other === "string" && notInRequest.includes(other);
   const advice = isLeft ? ` ${other} is of the same project and not in the request: prune removes it first.` : "";
   return { code, message: `App ${app}: ${text}${advice}`, step, details: { ...named, app } };
+}
+
+/** Returns the failure of a dry run: that of the first app, with those of all others. */
+export function dryRunFailure(children: Children): Failure | undefined {
+  const [first, ...others] = children.flatMap((record) => (record.failure ? [groupFailure(record)] : []));
+  if (!first || others.length === 0) return first;
+  const message = [first, ...others].map((failure) => failure.message).join(" ");
+  const failures = [first, ...others].map(({ code, message: text, details }) => {
+    return { app: details?.["app"], code, message: text };
+  });
+  return { ...first, message, details: { ...first.details, failures } };
 }
 
 /** Why the deployment of an app of a failed group is cancelled or undone. */

@@ -40,7 +40,8 @@ export function nextGroupActions(group: DeploymentRecord, children: readonly Gro
   if (group.outcome !== "pending") return [];
   if (group.failure) return nextActionsBack(group, children);
   const failed = children.find(({ record }) => record.outcome === "failed");
-  if (failed) return [{ kind: "fail", id: failed.record.id }];
+  // A dry run changes nothing: it says what is wrong with each app.
+  if (failed && !group.options.dry_run) return [{ kind: "fail", id: failed.record.id }];
   const open = children.filter(isOpen);
   const changes = open.filter(({ record }) => record.action !== "remove");
   const advance = (candidates: readonly GroupChild[], phase: GroupPhase): GroupAction[] => {
@@ -52,7 +53,8 @@ export function nextGroupActions(group: DeploymentRecord, children: readonly Gro
   if (!group.checked) {
     const unresolved = isBefore([undefined]);
     if (unresolved.length > 0) return advance(unresolved, "resolve");
-    return changes.some(({ isActive }) => isActive) ? [] : [{ kind: "accept" }];
+    if (changes.some(({ isActive }) => isActive)) return [];
+    return [failed ? { kind: "fail", id: failed.record.id } : { kind: "accept" }];
   }
   const unpulled = isBefore([undefined, "resolve"]);
   if (unpulled.length > 0) return advance(unpulled, "pull");

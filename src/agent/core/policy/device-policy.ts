@@ -7,6 +7,8 @@ export interface Policy {
     readonly allow: readonly string[];
     /** Path prefixes apps may never mount, including directories that contain one. */
     readonly deny: readonly string[];
+    /** Whether directories that contain protected paths may be mounted; not set for no. */
+    readonly allow_containing_protected?: boolean | undefined;
   };
   /** If not set, apps may use device files only if `privileged` is true. */
   readonly devices?:

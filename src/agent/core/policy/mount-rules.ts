@@ -104,13 +104,13 @@ function findPrefixViolation(
     return { rule: `${key}.${name}`, message: `This device does not allow ${use} ${path}${from}${alias}.` };
   };
   for (const path of written === real ? [real] : [written, real]) {
-    const rule = findBrokenPathRule(path, rules.allow, deny, resolvedProtected);
+    const rule = findBrokenPathRule(path, rules, deny, resolvedProtected);
     const from = path === written ? "" : `, where ${written} leads`;
     if (rule) return violationOf(path, from, rule);
   }
   // Without the mounts, only paths can be compared.
   const aliased =
-    mounts.length > 0 ? findAliasedRule(real, rules.allow, deny, resolvedProtected, hostLocations(mounts)) : undefined;
+    mounts.length > 0 ? findAliasedRule(real, rules, deny, resolvedProtected, hostLocations(mounts)) : undefined;
   return aliased && violationOf(real, written === real ? "" : `, where ${written} leads`, aliased);
 }
 
@@ -124,7 +124,7 @@ type BrokenRule =
  */
 function findBrokenPathRule(
   path: string,
-  allow: readonly string[],
+  { allow, allow_containing_protected: mayContain = false }: Policy["mounts"],
   deny: readonly ResolvedPath[],
   protectedPaths: readonly ResolvedProtectedPath[],
 ): BrokenRule | undefined {
@@ -132,9 +132,11 @@ function findBrokenPathRule(
     allow.some((entry) => isPathWithin(entry, prefix) && isPathWithin(path, entry));
   // A directory that contains a link of such an entry must not be mounted either: the link could be replaced.
   const containsLink = ({ traversed }: ResolvedPath): boolean => traversed.some((link) => isPathBelow(link, path));
+  const isGuarded = (prefix: string): boolean =>
+    (mayContain ? isPathWithin(path, prefix) : pathsOverlap(path, prefix)) && !isAllowed(prefix);
   const isProtected = ({ resolved: { written, real, traversed } }: ResolvedProtectedPath): boolean =>
-    [written, real].some((prefix) => pathsOverlap(path, prefix) && !isAllowed(prefix)) ||
-    traversed.some((link) => isPathBelow(link, path) && !isAllowed(path));
+    [written, real].some(isGuarded) ||
+    (!mayContain && traversed.some((link) => isPathBelow(link, path) && !isAllowed(path)));
   const isDenied = (entry: ResolvedPath): boolean =>
     [entry.written, entry.real].some((prefix) => pathsOverlap(path, prefix)) || containsLink(entry);
   if (deny.some(isDenied)) return { kind: "deny" };
@@ -152,7 +154,7 @@ const SYSTEM_DIRECTORIES = ["/", "/etc", "/usr", "/var"];
  */
 function findAliasedRule(
   path: string,
-  allow: readonly string[],
+  { allow, allow_containing_protected: mayContain = false }: Policy["mounts"],
   deny: readonly ResolvedPath[],
   protectedPaths: readonly ResolvedProtectedPath[],
   locations: FileLocations,
@@ -179,6 +181,8 @@ function findAliasedRule(
     const guard = locations.locate(entry.real);
     const isAllowed = (location: string): boolean =>
       allowed.some((listed) => isPathWithin(listed, guard) && isPathWithin(location, listed));
+    const itself = locations.locate(path);
+    if (mayContain) return isPathWithin(itself, guard) && !isAllowed(itself);
     return (
       own.some((location) => pathsOverlap(location, guard) && !isAllowed(location)) ||
       (!isListed && containsLink(entry))

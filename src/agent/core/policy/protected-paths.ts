@@ -42,7 +42,12 @@ function why({ path, entry: { resolved, when }, isAlias }: ProtectedMount): stri
 function advice({ path, entry: { resolved, when }, isAlias, allow }: ProtectedMount): string {
   if (when === "written") return "It may be mounted with `readonly`.";
   if (isAlias) return "`policy.mounts.allow` of the device's configuration can allow exactly that path.";
-  if (!isInside(path, resolved)) return "Mount only what the app needs of it.";
+  if (!isInside(path, resolved)) {
+    return (
+      "Mount only what the app needs of it, or let the device's owner set `policy.mounts.allow_containing_protected`, which " +
+      "gives such an app control of the device."
+    );
+  }
   // One entry makes the list the only paths that may be mounted.
   const others = allow.length === 0 ? ', beside "/" for all other paths' : "";
   return `To allow it, list exactly this path in \`policy.mounts.allow\` of the device's configuration${others}.`;

@@ -282,6 +282,26 @@ describe("a denied path by another name", () => {
     expect(ask(other, { allow: [other], deny: [STATE] })).toMatchObject(isDenied);
   });
 
+  it("may be contained in what is mounted where the owner says so, and nothing else", () => {
+    const contained = { allow: ["/"], allow_containing_protected: true };
+    for (const path of ["/", "/var", "/var/lib", "/sysroot", `${SYSROOT}/var`]) {
+      expect(ask(path, { allow: ["/"] }), path).toMatchObject(isProtected);
+      expect(ask(path, contained), path).toBeUndefined();
+    }
+    for (const path of [STATE, `${STATE}/x`, `${SYSROOT}/var/lib/edge-agent`, `${SYSROOT}/var/lib/edge-agent/x`])
+      expect(ask(path, contained), path).toMatchObject(isProtected);
+    expect(ask("/var", { ...contained, allow: ["/srv"] })).toMatchObject({ rule: "policy.mounts.allow" });
+    expect(ask("/var", { ...contained, deny: [STATE] })).toMatchObject(isDenied);
+    const link = { ...pathWithoutLinks("/var/lib/link"), real: "/", traversed: ["/var/lib/link"] };
+    expect(
+      judge({
+        volumes: [{ path: "/var/lib/link", readonly: true, resolved: link }],
+        policy: { mounts: { allow: ["/var"], deny: [], allow_containing_protected: true } },
+        facts: { protectedPaths },
+      }),
+    ).toMatchObject({ rule: "policy.mounts.allow" });
+  });
+
   it("does not include the system if the whole file system is denied by its other name", () => {
     for (const path of ["/srv/apps", "/var/lib/apps", "/opt"]) {
       expect(ask(path, { deny: ["/sysroot"] }), path).toBeUndefined();
