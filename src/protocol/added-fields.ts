@@ -56,6 +56,7 @@ export const ADDED_FIELDS = {
   volumes: { name: "namedVolumes", owner: "volumeOwners", nocopy: "composeOptions", shared: "composeOptions" },
   tmpfs: { exec: "composeOptions" },
   devices: {},
+  files: { content_gzip: "composeOptions" },
   healthcheck: {},
 } as const satisfies FieldsByPlace;
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { absolutePath } from "./app-fields.ts";
-import { MAX_APP_FILES, MAX_APP_FILES_BYTES } from "./limits.ts";
+import { MAX_APP_FILES, MAX_APP_FILES_BYTES, MAX_APPLY_BYTES } from "./limits.ts";
 import { normalizePath } from "./normalize-path.ts";
 import type { RequestIssue } from "./request-error.ts";
 import { utf8ByteLength } from "./utf8-byte-length.ts";
@@ -47,13 +47,25 @@ const secret = z.boolean().meta({
 
 const content = z
   .string()
-  .max(MAX_APP_FILES_BYTES)
+  .max(MAX_APPLY_BYTES)
   .meta({ description: "Content as text, stored as UTF-8; may be empty.", examples: ["listener 1883\n"] });
 
 const contentBase64 = z
   .base64("must be base64")
-  .max(4 * Math.ceil(MAX_APP_FILES_BYTES / 3))
+  .max(MAX_APPLY_BYTES)
   .meta({ description: "Content as base64, in place of `content`: for what is not text.", examples: ["AAECAw=="] });
+
+/** The first bytes of gzip as base64. */
+const GZIP_MARK = "H4sI";
+
+const contentGzip = z
+  .base64("must be base64")
+  .max(MAX_APPLY_BYTES)
+  .refine((text) => text.startsWith(GZIP_MARK), "must be gzip as base64")
+  .meta({
+    description: "Content as base64 of gzip, in place of `content`: for what is large, and for links with a price.",
+    examples: ["H4sIAAAAAAAAA0sEAEO+t+gBAAAA"],
+  });
 
 /** A file as a request has it. */
 export const appFileSchema = z
@@ -61,6 +73,7 @@ export const appFileSchema = z
     target,
     content: content.exactOptional(),
     content_base64: contentBase64.exactOptional(),
+    content_gzip: contentGzip.exactOptional(),
     mode: mode.exactOptional(),
     owner: owner.exactOptional(),
     secret: secret.exactOptional(),
@@ -69,8 +82,9 @@ export const appFileSchema = z
 export type AppFile = z.output<typeof appFileSchema>;
 
 const DESCRIPTION =
-  `Files that come with the app and are read-only in its container; ${MAX_APP_FILES_BYTES / 1024} KiB in all. They are ` +
-  "placed before the app starts, replaced by an update, and put back by a rollback.";
+  "Files that come with the app and are read-only in its container. They are placed before the app starts, replaced by an " +
+  "update, and put back by a rollback. Their size is bounded by that of the request, and where it is compressed by the " +
+  "device's `policy.max_files_bytes`.";
 
 /** Files of a new app: each has a content. */
 export const appFiles = filesOf(true).meta({ description: DESCRIPTION });
@@ -108,12 +122,27 @@ export type StoredFile = z.output<typeof storedFileSchema>;
 
 export const storedFiles = z.array(storedFileSchema).max(MAX_APP_FILES);
 
-/** Returns the bytes of a file's content in a request; `undefined` without a content. */
-export function contentBytes({ content, content_base64 }: Partial<AppFile>): number | undefined {
+/** The fields of a file in a request that have its content. */
+export const CONTENT_FIELDS = ["content", "content_base64", "content_gzip"] as const;
+
+/** Returns the bytes of a file's content in a request, as far as it says; `undefined` without a content. */
+export function contentBytes({ content, content_base64, content_gzip }: Partial<AppFile>): number | undefined {
   if (content !== undefined) return utf8ByteLength(content);
+  if (content_gzip !== undefined) return unpackedSize(content_gzip);
   if (content_base64 === undefined) return undefined;
   const padding = /=*$/.exec(content_base64)?.[0].length ?? 0;
   return (content_base64.length / 4) * 3 - padding;
+}
+
+const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/** Gzip ends with the size of what was packed, in four bytes, the lowest first. */
+function unpackedSize(base64: string): number {
+  const bits = Array.from(base64.slice(-12).replace(/=+$/, ""), (letter) => {
+    return Math.max(0, BASE64.indexOf(letter)).toString(2).padStart(6, "0");
+  }).join("");
+  const bytes = (bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2));
+  return bytes.slice(-4).reduceRight((size, byte) => size * 256 + byte, 0);
 }
 
 interface Issue {
@@ -122,11 +151,12 @@ interface Issue {
 }
 
 function findContentIssues(files: readonly AppFile[], mustHaveContent: boolean): Issue[] {
-  const issues: Issue[] = files.flatMap(({ content, content_base64 }, index) => {
-    if (content !== undefined && content_base64 !== undefined)
-      return [{ path: [index, "content_base64"], reason: "must not be given together with `content`" }];
-    if (!mustHaveContent || content !== undefined || content_base64 !== undefined) return [];
-    return [{ path: [index, "content"], reason: "is missing; give `content` or `content_base64`" }];
+  const issues: Issue[] = files.flatMap((file, index) => {
+    const [first, second] = CONTENT_FIELDS.filter((field) => file[field] !== undefined);
+    if (second !== undefined)
+      return [{ path: [index, second], reason: `must not be given together with \`${first}\`` }];
+    if (!mustHaveContent || first !== undefined) return [];
+    return [{ path: [index, "content"], reason: "is missing; give `content`, `content_base64` or `content_gzip`" }];
   });
   const total = files.reduce((sum, file) => sum + (contentBytes(file) ?? 0), 0);
   if (total <= MAX_APP_FILES_BYTES) return issues;
@@ -134,7 +164,7 @@ function findContentIssues(files: readonly AppFile[], mustHaveContent: boolean):
 }
 
 /** Says that the files of one app have too many bytes. */
-export function tooLarge(bytes: number): string {
+function tooLarge(bytes: number): string {
   return `the files have ${bytes} bytes in all, and at most ${MAX_APP_FILES_BYTES} are allowed; mount a volume instead`;
 }
 

@@ -16,8 +16,7 @@ import { checkOptionRules } from "./option-rules.ts";
 /** Maximum number of apps in one group. */
 export const MAX_APPLY_APPS = 64;
 
-/** Maximum size of an apply request, and of the frame that carries it. */
-export const MAX_APPLY_BYTES = 768 * 1024;
+export { MAX_APPLY_BYTES } from "./limits.ts";
 
 const dependency = z
   .strictObject({

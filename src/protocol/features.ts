@@ -49,8 +49,10 @@ const INTRODUCED_IN = {
   /** `environments[].secret_parts`. */
   secretParts: 4,
   /**
-   * What compose files say of an app: `aliases`, `group_add`, `pids_limit`, `security_opt`, `ports[].host_address`,
-   * `volumes[].nocopy` and `shared`, `tmpfs[].exec`, and the condition `completed` of an apply.
+   * What compose files say of an app: `aliases`, `group_add`, `pids_limit`, `security_opt`, `pid`, `ipc`, `memory_swap_limit`,
+   * `no_healthcheck`, `internal_networks`,
+   * `ports[].host_address`, `volumes[].nocopy` and `shared`, `tmpfs[].exec`,
+   * `files[].content_gzip`, and the condition `completed` of an apply.
    */
   composeOptions: 5,
 } as const;

@@ -7,12 +7,15 @@ export const MAX_HOST_PORT = 32_767;
 /** Maximum size of a request body, without the files of an app. */
 export const MAX_REQUEST_BYTES = 256 * 1024;
 
-/** Maximum size of the files of one app, and of their number. */
-export const MAX_APP_FILES_BYTES = 256 * 1024;
+/** Maximum size of the files of one app, and of their number. A device may set less. */
+export const MAX_APP_FILES_BYTES = 16 * 1024 * 1024;
 export const MAX_APP_FILES = 64;
 
 /** Maximum size of a request body that may have files, whose contents may be base64. */
 export const MAX_APP_REQUEST_BYTES = 640 * 1024;
+
+/** Maximum size of an apply request, and of the frame that carries it. */
+export const MAX_APPLY_BYTES = 768 * 1024;
 
 /** Maximum size of a WebSocket message that either side accepts. */
 export const MAX_FRAME_BYTES = 1024 * 1024;

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { AppliedApp, AppDependency } from "./apply.ts";
+import { CONTENT_FIELDS } from "./app-files.ts";
 import { applyProblems } from "./apply-rules.ts";
 import type { RequestIssue } from "./request-error.ts";
 import { findVariableIssues } from "./revision-variables.ts";
@@ -41,7 +42,7 @@ function findOmissions({ environments, files = [] }: AppliedApp): readonly Reque
     value === undefined ? [{ path: `environments[${index}].value`, reason: OMITTED }] : [],
   );
   const contents = files.flatMap((file, index) =>
-    "content" in file || "content_base64" in file ? [] : [{ path: `files[${index}].content`, reason: OMITTED }],
+    CONTENT_FIELDS.some((field) => field in file) ? [] : [{ path: `files[${index}].content`, reason: OMITTED }],
   );
   return [...values, ...contents];
 }

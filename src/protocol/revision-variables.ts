@@ -8,7 +8,7 @@ import { parseTemplate } from "./substitute.ts";
 
 /** Paths of fields whose texts belong to programs in the container. */
 const OF_PROGRAMS =
-  /^(?:command|entrypoint|healthcheck\.command)\[\d+\]$|^files\[\d+\]\.content(?:_base64)?$|^environments\[\d+\]\.value$/;
+  /^(?:command|entrypoint|healthcheck\.command)\[\d+\]$|^files\[\d+\]\.content(?:_base64|_gzip)?$|^environments\[\d+\]\.value$/;
 
 const MISPLACED = "must not contain '${': variables of assets are used in values of `environments` only";
 

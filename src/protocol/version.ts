@@ -17,8 +17,8 @@
  *   An older device would refuse them as unknown fields, so it is sent none of these. `fleet` and `paused` of an app's report,
  *   and `time_zone` and `clock_synced` of a
  *   device's facts, which an older control plane ignores.
- * - 5 (2026-11-28): `aliases`, `group_add`, `pids_limit` and `security_opt` of an app, `host_address` of a port, `nocopy` and
- *   `shared` of a volume, `exec` of a file system in memory, the condition `completed`. An older device would refuse them as unknown fields, so it is
+ * - 5 (2026-11-28): `aliases`, `group_add`, `pids_limit`, `security_opt`, `pid`, `ipc`, `memory_swap_limit`, `no_healthcheck` and `internal_networks` of an app, `host_address` of a port, `nocopy` and
+ *   `shared` of a volume, `exec` of a file system in memory, `content_gzip` of a file, the condition `completed`. An older device would refuse them as unknown fields, so it is
  *   sent none of these.
  */
 export const PROTOCOL_VERSION = 5;

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
 import { run } from "../support/command.ts";
@@ -157,11 +157,11 @@ test("no content is in any log, event, answer, label, bundle or store of the ser
   expect(places()).toEqual([]);
 });
 
-test("exactly 256 KiB go with an app, come back with a rollback, and are read back after the store was lost", async () => {
+test("exactly 4 MiB go with an app, come back with a rollback, and are read back after the store was lost", async () => {
   const { name, port, image } = await deployed();
   const { agent } = system();
-  const largest = "0123456789abcde\n".repeat((256 * 1024) / 16);
-  const files = [{ target: "/etc/app/large", content: largest }];
+  const largest = "0123456789abcde\n".repeat((4 * 1024 * 1024) / 16);
+  const files = [{ target: "/etc/app/large", content_gzip: gzipSync(largest).toString("base64") }];
   expect(await change("PATCH", name, undefined, { files })).toMatchObject({ status: "Success" });
   expect(await shown(port, "/etc/app/large")).toBe(largest);
   // The update sends one byte, and what stays on the device counts too.
@@ -187,7 +187,7 @@ test("exactly 256 KiB go with an app, come back with a rollback, and are read ba
 test("too many bytes, and a target inside of a volume, are refused before anything is sent to the device", async () => {
   const image = "localhost/never-pulled:1";
   const body = { name: system().name(), image };
-  const large = { target: "/large", content_base64: Buffer.alloc(257 * 1024).toString("base64") };
+  const large = { target: "/large", content_gzip: gzipSync(Buffer.alloc(16 * 1024 * 1024 + 1)).toString("base64") };
   const inside = { target: "/data/app.conf", content: "" };
   const volumes = [{ local: "/srv", target: "/data" }];
   for (const files of [[large], [inside], [CONF, CONF], [{ ...CONF, target: "/" }]]) {

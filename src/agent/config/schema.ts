@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { CAPABILITIES, canonicalCapability } from "../../protocol/capabilities.ts";
 import { ULIMITS } from "../../protocol/container-options.ts";
+import { MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
+import { DEFAULT_FILES_BYTES } from "../core/app/files.ts";
 import { data } from "./data.ts";
 import { DEFAULT_STATE_DIR } from "./default-paths.ts";
 import { registries } from "./registries.ts";
@@ -198,6 +200,9 @@ const policy = z.strictObject({
         }),
     })
     .prefault({}),
+  max_files_bytes: z.int().min(65_536).max(MAX_APP_FILES_BYTES).default(DEFAULT_FILES_BYTES).meta({
+    description: "Maximum size of the files that come with the apps of one request, unpacked.",
+  }),
   max_log_bytes: z.int().min(4096).default(MAX_LOG_BYTES).meta({
     description: "Maximum size of an app's log files together, where the app sets `log`.",
   }),

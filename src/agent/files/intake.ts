@@ -1,19 +1,23 @@
 import { createHash, randomUUID } from "node:crypto";
-import { type AppFile, type StoredFile, tooLarge } from "../../protocol/app-files.ts";
+import { gunzipSync } from "node:zlib";
+import type { AppFile, StoredFile } from "../../protocol/app-files.ts";
 import type { EdgeError } from "../../protocol/errors.ts";
-import { MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
 import { normalizePath } from "../../protocol/normalize-path.ts";
 import { invalidRequest, type RequestIssue } from "../../protocol/request-error.ts";
-import { contentId, describeFile, type ContentKey } from "../core/app/files.ts";
+import { contentId, DEFAULT_FILES_BYTES, describeFile, type ContentKey } from "../core/app/files.ts";
 import type { AgentStore } from "../store/store.ts";
 
-/** The contents of the files of one request, to be stored with the record that describes them. */
+/** The contents of the files of one request, to be stored with the records that describe them. */
 export class FileIntake {
   readonly #store: Pick<AgentStore, "fileContent">;
+  readonly #maxBytes: number;
   readonly #contents = new Map<string, Uint8Array>();
+  #bytes = 0;
 
-  constructor(store: Pick<AgentStore, "fileContent">) {
+  /** @param maxBytes of all files together */
+  constructor(store: Pick<AgentStore, "fileContent">, maxBytes = DEFAULT_FILES_BYTES) {
     this.#store = store;
+    this.#maxBytes = maxBytes;
   }
 
   /** Contents by their ids. */
@@ -21,23 +25,30 @@ export class FileIntake {
     return this.#contents;
   }
 
-  /** Error: `InvalidRequest` for a file without a content that the app does not have, and for too many bytes. */
+  /**
+   * Error: `InvalidRequest` for a file without a content that the app does not have, for one that cannot be unpacked, and for
+   * too many bytes, of which no more are unpacked.
+   */
   readonly take = (
     requested: readonly AppFile[],
     current: readonly StoredFile[],
   ): readonly StoredFile[] | EdgeError => {
     const issues: RequestIssue[] = [];
-    const taken = requested.map((file, index): StoredFile => {
+    const taken: StoredFile[] = [];
+    for (const [index, file] of requested.entries()) {
       const before = current.find(({ target }) => target === normalizePath(file.target));
-      const given = givenContent(file);
-      const content = given ?? (before && this.#store.fileContent(contentId(before)));
-      if (!content) issues.push({ path: `files[${index}].content`, reason: before ? CONTENT_LOST : NO_CONTENT });
+      const given = givenContent(file, this.#maxBytes - this.#bytes);
+      const content = given instanceof Uint8Array ? given : before && this.#store.fileContent(contentId(before));
+      if (given === "unreadable") issues.push({ path: `files[${index}].content_gzip`, reason: "cannot be unpacked" });
+      else if (!content) issues.push({ path: `files[${index}].content`, reason: before ? CONTENT_LOST : NO_CONTENT });
+      this.#bytes += content?.length ?? 0;
+      if (given === "too large" || this.#bytes > this.#maxBytes) {
+        return invalidRequest([{ path: "files", reason: tooLargeHere(this.#maxBytes) }]);
+      }
       const { sha256: _sha256, secret_id: _id, size: _size, ...attributes } = before ?? {};
       const wanted = given ? file : { ...attributes, ...file };
-      return describeFile(wanted, this.#keep(content ?? new Uint8Array(), wanted.secret === true, before));
-    });
-    const total = taken.reduce((sum, { size }) => sum + size, 0);
-    if (issues.length === 0 && total > MAX_APP_FILES_BYTES) issues.push({ path: "files", reason: tooLarge(total) });
+      taken.push(describeFile(wanted, this.#keep(content ?? new Uint8Array(), wanted.secret === true, before)));
+    }
     return issues.length > 0 ? invalidRequest(issues) : taken;
   };
 
@@ -58,9 +69,27 @@ export class FileIntake {
 const NO_CONTENT = "is missing, and the app has no file at this target that could stay";
 const CONTENT_LOST = "is missing, and the one that the app has is not on the device any more; send it again";
 
-function givenContent({ content, content_base64 }: AppFile): Uint8Array | undefined {
+function tooLargeHere(maxBytes: number): string {
+  return (
+    `the files of the request have more than ${maxBytes} bytes in all, the most that this device takes ` +
+    "(`policy.max_files_bytes`); mount a volume instead"
+  );
+}
+
+/** @param maxBytes no more are unpacked */
+function givenContent(
+  { content, content_base64, content_gzip }: AppFile,
+  maxBytes: number,
+): Uint8Array | "unreadable" | "too large" | undefined {
   if (content !== undefined) return Buffer.from(content);
-  return content_base64 === undefined ? undefined : Buffer.from(content_base64, "base64");
+  if (content_gzip === undefined)
+    return content_base64 === undefined ? undefined : Buffer.from(content_base64, "base64");
+  try {
+    // The library takes no bound of 0.
+    return gunzipSync(Buffer.from(content_gzip, "base64"), { maxOutputLength: maxBytes + 1 });
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE" ? "too large" : "unreadable";
+  }
 }
 
 /** Whether a content is the one that the file describes, as far as that can be told of a secret. */

@@ -1,8 +1,7 @@
 import type { DeployOptions } from "../../protocol/deploy-request.ts";
-import { type AppSpec, parseNewAppSpec } from "../../protocol/app-spec.ts";
+import type { AppSpec } from "../../protocol/app-spec.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import { toStoredSpec } from "../core/app/files.ts";
-import { accept, type ChangeRequest, toRequestFailure } from "../core/deployment/accept.ts";
+import { accept, acceptNew, type ChangeRequest, toRequestFailure } from "../core/deployment/accept.ts";
 import { stepEvents } from "../core/deployment/step-events.ts";
 import type { ConcurrentDeployment } from "../core/deployment/check.ts";
 import { type AppRecord, type DeploymentRecord, type Failure, newRecord } from "../core/deployment/record.ts";
@@ -72,16 +71,14 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   deploy(deploymentId: string, input: unknown, options: DeployOptions = {}, origin: Origin = "control_plane"): void {
     const { store, logger } = this.#services;
     if (this.#isKnown(deploymentId)) return;
-    const parsed = parseNewAppSpec(input);
-    const order = store.nextOrder();
-    if (!parsed.ok) {
-      const record = { ...newRecord(deploymentId, order, undefined, toRequestFailure(parsed.error)), origin };
+    const [intake, order] = [this.#newIntake(), store.nextOrder()];
+    const spec = acceptNew(input, intake.take);
+    if (spec instanceof EdgeError) {
+      const record = { ...newRecord(deploymentId, order, undefined, toRequestFailure(spec)), origin };
       store.save({ deployment: record });
       this.#launch(record, { isResumed: false });
       return;
     }
-    const intake = new FileIntake(store);
-    const spec = toStoredSpec(parsed.spec, intake.take);
     const record = { ...newRecord(deploymentId, order, spec), options, origin };
     const events = stepEvents({ kind: "check", spec }, record);
     store.save({ deployment: record, events, fileContents: intake.contents });
@@ -99,7 +96,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     const installed = store.apps().find(({ name }) => name === app);
     const activeDeploymentId = this.#activeOn(app);
     if (!installed && activeDeploymentId === undefined && this.#isRebuilding()) throw rebuildingError();
-    const intake = new FileIntake(store);
+    const intake = this.#newIntake();
     const at = { id: deploymentId, order: store.nextOrder(), origin, installed, activeDeploymentId };
     const record = accept(request, { ...at, takeFiles: intake.take });
     store.save({ deployment: record, ...(!record.failure && { fileContents: intake.contents }) });
@@ -112,7 +109,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     const { store, logger } = this.#services;
     if (this.#isKnown(deploymentId)) return;
     if (this.#isRebuilding()) throw rebuildingError();
-    const intake = new FileIntake(store);
+    const intake = this.#newIntake();
     const { group, children, keptImages } = acceptGroup(request, {
       id: deploymentId,
       order: store.nextOrder(),
@@ -201,6 +198,11 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   }
 
   /** Whether the command was received before. Throws when the disk is full and it was not. */
+  #newIntake(): FileIntake {
+    const { store, config } = this.#services;
+    return new FileIntake(store, config.policy.max_files_bytes);
+  }
+
   #isKnown(deploymentId: string): boolean {
     const { store } = this.#services;
     if (store.deployment(deploymentId) || store.finalStatusOf(deploymentId)) return true;

@@ -1,4 +1,4 @@
-import { contentBytes } from "../../protocol/app-files.ts";
+import { CONTENT_FIELDS, contentBytes } from "../../protocol/app-files.ts";
 import { containsSecret, MASKED_VALUE, secretTexts, withSecretTextsMasked } from "../../protocol/secret-texts.ts";
 import type { Command } from "./command.ts";
 
@@ -42,12 +42,15 @@ function withoutContents<T extends object>(spec: T): T {
 
 function withoutContent(file: unknown): unknown {
   if (typeof file !== "object" || file === null) return file;
-  const { content, content_base64, ...rest } = file as Readonly<Record<string, unknown>>;
-  const size = contentBytes({
-    ...(typeof content === "string" && { content }),
-    ...(typeof content_base64 === "string" && { content_base64 }),
-  });
+  const fields = Object.entries(file);
+  const rest = Object.fromEntries(fields.filter((entry) => !isContent(entry)));
+  const contents = fields.filter((entry) => isContent(entry) && typeof entry[1] === "string");
+  const size = contentBytes(Object.fromEntries(contents));
   return size === undefined ? rest : { ...rest, size };
+}
+
+function isContent([field]: [string, unknown]): boolean {
+  return (CONTENT_FIELDS as readonly string[]).includes(field);
 }
 
 interface Variable {

@@ -1,3 +1,4 @@
+import { UNLIMITED_SWAP } from "../../protocol/container-rights.ts";
 import type { Value } from "../documents/value.ts";
 import { readSize, sizeOf } from "./quantities.ts";
 import { refuseUnknown } from "./unknown.ts";
@@ -52,11 +53,23 @@ function convertPids(value: Value, service: ServiceDraft): void {
   setOnce(service, "pids_limit", value, limit === -1 ? 0 : limit);
 }
 
-/** As with the engine, 0 is its default. */
-export const convertSwap: Converter = (value) => {
+/** As with the engine, 0 is its default, and -1 no limit. */
+export const convertSwap: Converter = (value, service) => {
   const text = value.text();
-  if (text !== undefined && sizeOf(text) !== 0) value.refuse("is not supported.", "Use `mem_limit`.");
+  if (text === undefined) return;
+  const limit = text === "-1" ? UNLIMITED_SWAP : readSize(value);
+  if (limit !== undefined && limit !== 0) service.set("memory_swap_limit", limit, value.place);
 };
+
+/** Leaves a limit of swap out without one of memory, where engines have none. */
+export function finishSwap(service: ServiceDraft): void {
+  if (!service.has("memory_swap_limit") || service.has("memory_limit")) return;
+  service.unset("memory_swap_limit");
+  service.value
+    .fields()
+    .get("memswap_limit")
+    ?.note("limits nothing without `mem_limit`: engines limit swap together with memory only.");
+}
 
 export const convertPidsLimit: Converter = convertPids;
 export const convertMemory: Converter = (value, service) => setOnce(service, "memory_limit", value, readSize(value));

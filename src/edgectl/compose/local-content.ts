@@ -2,11 +2,13 @@ import { posix } from "node:path";
 import { MAX_APP_FILES, MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
 import type { LocalFiles } from "../documents/local-files.ts";
 import type { Value } from "../documents/value.ts";
+import { contentFields } from "../documents/file-content.ts";
 import type { ServiceDraft } from "./service.ts";
 
 /** Directories looked into for one mount. */
 const MAX_DIRECTORIES = 64;
 
+const MAX = `${MAX_APP_FILES_BYTES / 1024 ** 2} MiB`;
 const TOO_MUCH =
   "Use a named volume, put the files into the image, or mount a directory of the device by its absolute path.";
 
@@ -27,21 +29,19 @@ export function addLocalFile(
   settings: FileSettings = {},
 ): void {
   const bytes = readBounded(value, name, local);
-  if (!bytes) return;
-  addFile(
-    value,
-    target,
-    bytes,
-    service,
-    settings.mode === undefined ? { ...settings, ...rightsOf(name, local) } : settings,
-  );
+  const rights = bytes && settings.mode === undefined ? rightsOf(value, name, local) : {};
+  if (bytes && rights) addFile(value, target, bytes, service, { ...settings, ...rights });
 }
 
 /** Everybody may read a file in an app but one that others may not read here: that keeps its rights and its owner. */
-function rightsOf(name: string, local: LocalFiles): FileSettings {
-  const mode = local.modeOf(name);
-  if ((mode & 0o004) === 0) return { mode: octal(mode & 0o555), owner: local.ownerOf(name) };
-  return (mode & 0o100) === 0 ? {} : { mode: "0555" };
+function rightsOf(value: Value, name: string, local: LocalFiles): FileSettings | undefined {
+  try {
+    const mode = local.modeOf(name);
+    if ((mode & 0o004) === 0) return { mode: octal(mode & 0o555), owner: local.ownerOf(name) };
+    return (mode & 0o100) === 0 ? {} : { mode: "0555" };
+  } catch (error) {
+    return refuseUnreadable(value, name, error);
+  }
 }
 
 function octal(mode: number): string {
@@ -88,10 +88,11 @@ export function addLocalDirectory(
     );
     return;
   }
-  const bytes = files.reduce((sum, file) => sum + local.sizeOf(file), 0);
+  const bytes = sizeOfAll(value, files, local);
+  if (bytes === undefined) return;
   if (files.length + service.lengthOf("files") > MAX_APP_FILES || bytes > MAX_APP_FILES_BYTES) {
     const much = `${files.length} files, ${Math.ceil(bytes / 1024)} KiB`;
-    value.refuse(`mounts ${name} with ${much}: at most ${MAX_APP_FILES} files and 256 KiB come with an app.`, TOO_MUCH);
+    value.refuse(`mounts ${name} with ${much}: at most ${MAX_APP_FILES} files and ${MAX} come with an app.`, TOO_MUCH);
     return;
   }
   const isInside = local.isInside(name);
@@ -108,6 +109,19 @@ export function addLocalDirectory(
   }
 }
 
+/** `undefined`: one of them has gone since the directory was read. */
+function sizeOfAll(value: Value, files: readonly string[], local: LocalFiles): number | undefined {
+  let sum = 0;
+  for (const file of files) {
+    try {
+      sum += local.sizeOf(file);
+    } catch (error) {
+      return refuseUnreadable(value, file, error);
+    }
+  }
+  return sum;
+}
+
 /** All files below a directory, links followed. `undefined`: there are too many, or something that cannot be read. */
 function listFiles(value: Value, name: string, local: LocalFiles): string[] | undefined {
   const files: string[] = [];
@@ -120,9 +134,9 @@ function listFiles(value: Value, name: string, local: LocalFiles): string[] | un
       if (kind === "directory") directories.push(entry);
       else if (kind === "file") files.push(entry);
       else return value.refuse(`mounts ${name}, where ${entry} is neither a file nor a directory that can be read.`);
-    }
-    if (files.length > MAX_APP_FILES || directories.length > MAX_DIRECTORIES) {
-      return value.refuse(`mounts ${name} with more than ${MAX_APP_FILES} files or directories.`, TOO_MUCH);
+      if (files.length > MAX_APP_FILES || directories.length > MAX_DIRECTORIES) {
+        return value.refuse(`mounts ${name} with more than ${MAX_APP_FILES} files or directories.`, TOO_MUCH);
+      }
     }
   }
   return files;
@@ -155,19 +169,14 @@ export function readBounded(
     }
     if (size > maxBytes) {
       return value.refuse(
-        `names ${name} with ${Math.ceil(size / 1024)} KiB: at most 256 KiB come with an app.`,
+        `names ${name} with ${Math.ceil(size / 1024)} KiB: at most ${MAX} come with an app.`,
         TOO_MUCH,
       );
     }
-    return local.read(name);
+    const bytes = local.read(name);
+    if (bytes.length <= maxBytes) return bytes;
+    return value.refuse(`names ${name}, which grew beyond ${maxBytes / 1024} KiB while it was read.`);
   } catch (error) {
     return refuseUnreadable(value, name, error);
   }
-}
-
-/** The content as text if it is text, otherwise as base64. */
-export function contentFields(bytes: Buffer): { readonly content: string } | { readonly content_base64: string } {
-  const text = bytes.toString("utf8");
-  const isText = !text.includes("\0") && Buffer.from(text, "utf8").equals(bytes);
-  return isText ? { content: text } : { content_base64: bytes.toString("base64") };
 }

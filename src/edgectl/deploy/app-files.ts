@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import { isUtf8 } from "node:buffer";
 import { readFile } from "node:fs/promises";
 import { InvalidArgumentError } from "commander";
 import type { AppFile, StoredFile } from "../../protocol/app-files.ts";
 import { MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
 import { normalizePath } from "../../protocol/normalize-path.ts";
 import { usageFailure } from "../failure.ts";
+import { contentFields, contentOf } from "../documents/file-content.ts";
 
 /** A file of this machine that comes with an app, as an option names it. */
 export interface FileOption {
@@ -37,11 +37,11 @@ export async function readAppFiles(plain: readonly FileOption[], secret: readonl
       total += content.length;
       if (total > MAX_APP_FILES_BYTES) {
         throw usageFailure(
-          `The files have more than ${MAX_APP_FILES_BYTES / 1024} KiB in all.`,
+          `The files have more than ${MAX_APP_FILES_BYTES / 1024 ** 2} MiB in all.`,
           "Put larger ones onto the device, and mount them with --volume.",
         );
       }
-      files.push({ ...rest, ...toContent(content), ...(isSecret && { secret: true }) });
+      files.push({ ...rest, ...contentFields(content), ...(isSecret && { secret: true }) });
     }
   }
   return files;
@@ -55,14 +55,6 @@ async function read(path: string): Promise<Buffer> {
   }
 }
 
-/** As text where that is what it is, and no longer than base64: most control characters take six bytes in JSON. */
-function toContent(content: Buffer): Pick<AppFile, "content" | "content_base64"> {
-  const base64 = content.toString("base64");
-  if (!isUtf8(content)) return { content_base64: base64 };
-  const text = content.toString();
-  return Buffer.byteLength(JSON.stringify(text)) <= base64.length + 64 ? { content: text } : { content_base64: base64 };
-}
-
 /** Returns files that a device reports as an update keeps them: with the contents that they have there. */
 export function keptFiles(files: unknown): unknown {
   if (!Array.isArray(files)) return files;
@@ -71,8 +63,9 @@ export function keptFiles(files: unknown): unknown {
 
 /** Describes requested files as a device reports them, to compare them. */
 export function describeFiles(files: readonly AppFile[]): Partial<StoredFile>[] {
-  return files.map(({ target, content, content_base64, mode, owner, secret }) => {
-    const bytes = content === undefined ? Buffer.from(content_base64 ?? "", "base64") : Buffer.from(content);
+  return files.map((file) => {
+    const { target, mode, owner, secret } = file;
+    const bytes = contentOf(file);
     const [uid, gid = uid] = owner?.split(":").map(Number) ?? [];
     return {
       target: normalizePath(target),

@@ -1,10 +1,11 @@
 import { splitDeployRequest } from "../../protocol/deploy-request.ts";
-import { contentFields, noteOutside, readBounded } from "../compose/local-content.ts";
+import { noteOutside, readBounded } from "../compose/local-content.ts";
 import { refuseUnknownKey } from "../compose/unknown.ts";
 import type { LocalFiles } from "../documents/local-files.ts";
 import { type DocumentNode, placeOf, toJson } from "../documents/node.ts";
 import type { Problems } from "../documents/problems.ts";
 import { Value } from "../documents/value.ts";
+import { contentFields } from "../documents/file-content.ts";
 import type { Draft, DraftApp, DraftDependency, DraftPort } from "../group/draft.ts";
 import { projectName } from "../group/project-name.ts";
 

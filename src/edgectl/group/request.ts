@@ -49,7 +49,7 @@ export function checkGroupRequest(request: GroupRequest, draft: Draft, problems:
     }
   }
   if (Buffer.byteLength(JSON.stringify(request)) > MAX_APPLY_BYTES) {
-    problems.add(START, `The apps and their files are larger than ${MAX_APPLY_BYTES / 1024} KiB together.`);
+    problems.add(START, `The apps and their files are larger than ${MAX_APPLY_BYTES / 1024} KiB together, packed.`);
   }
 }
 

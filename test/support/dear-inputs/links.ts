@@ -1,5 +1,7 @@
+import { gzipSync } from "node:zlib";
 import type { z } from "zod";
 import { acceptGroup } from "../../../src/agent/core/apply/accept-group.ts";
+import { FileIntake } from "../../../src/agent/files/intake.ts";
 import { validateBy } from "../../../src/control-plane/api/errors.ts";
 import { applyReportDelta } from "../../../src/control-plane/core/device-report.ts";
 import { decodeEnd, decodeRequest, decodeStreamEnd } from "../../../src/control-plane/gateway/wire.ts";
@@ -19,7 +21,7 @@ import { parseSelector } from "../../../src/protocol/selector.ts";
 import { clientStreamFrameSchema } from "../../../src/protocol/streams.ts";
 import { tagsSchema } from "../../../src/protocol/tags.ts";
 import { variablesSchema } from "../../../src/protocol/variables.ts";
-import { each, type EntryPoint, jsonInputs } from "./entry-point.ts";
+import { each, type EntryPoint, type Input, jsonInputs } from "./entry-point.ts";
 
 const APP_REPORT =
   '{"name":"a","image":"i","image_digest":null,"state":"running","desired_state":"running","since":null,"restarts":0,' +
@@ -50,6 +52,23 @@ async function discover(bytes: Buffer): Promise<void> {
     await provider.authorizationUrl(provider.createChecks());
   } finally {
     globalThis.fetch = own;
+  }
+}
+
+/** Files that unpack to a thousand times their size: one, as many as a request has, and one that says that it is small. */
+function* packedFiles(): Generator<Input> {
+  const packed = gzipSync(Buffer.alloc(16 * 1024 * 1024), { level: 9 });
+  const lying = Buffer.concat([packed.subarray(0, -4), Buffer.from([1, 0, 0, 0])]);
+  for (const [name, content, apps] of [
+    ["one", packed, 1],
+    ["many", packed, 30],
+    ["one that lies about its size", lying, 1],
+    ["many that lie", lying, 30],
+  ] as const) {
+    const files = [{ target: "/a", content_gzip: content.toString("base64") }];
+    const entries = Array.from({ length: apps }, (_, index) => ({ app: { name: `a${index}`, image: "i", files } }));
+    const frame = { type: "apply", deployment_id: "d", request: { project: "p", apps: entries } };
+    yield { name, bytes: Buffer.from(JSON.stringify(frame)) };
   }
 }
 
@@ -117,6 +136,19 @@ export const LINK_ENTRY_POINTS: readonly EntryPoint[] = [
         activeDeploymentOf: () => undefined,
         takeFiles: () => [],
       } as unknown as Parameters<typeof acceptGroup>[1]);
+    },
+  },
+  {
+    name: "packed files of an apply",
+    from: "control plane",
+    files: ["src/agent/files/intake.ts"],
+    inputs: packedFiles,
+    run: (bytes) => {
+      const decoded = decodeControlFrame(bytes);
+      if (decoded.kind !== "frame" || decoded.frame.type !== "apply") throw new Error("is no apply");
+      const intake = new FileIntake({ fileContent: () => undefined });
+      const context = { id: "d", order: 1, origin: "control_plane", options: {}, apps: [] } as const;
+      acceptGroup(decoded.frame.request, { ...context, activeDeploymentOf: () => undefined, takeFiles: intake.take });
     },
   },
   {

@@ -9,6 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
@@ -18,12 +19,13 @@ import { tempDir } from "../../support/temp-dir.ts";
 const IMAGE = "example/mosquitto:2";
 const CONF = { target: "/mosquitto/config/mosquitto.conf", content: "listener 1883\n" };
 const SECRET = { target: "/run/secrets/password", content: "correct horse battery", secret: true };
+const PERMISSIVE = { privileged: true, host_network: true, mounts: { allow: [], deny: [] }, registries: { allow: [] } };
 const signal = new AbortController().signal;
 
-async function newRig(): Promise<{ rig: AgentRig; stateDir: string }> {
+async function newRig(policy: object = {}): Promise<{ rig: AgentRig; stateDir: string }> {
   const directory = await tempDir();
   onTestFinished(() => directory[Symbol.asyncDispose]());
-  const rig = new AgentRig({ stateDir: directory.path });
+  const rig = new AgentRig({ stateDir: directory.path, policy: { ...PERMISSIVE, ...policy } });
   onTestFinished(() => rig[Symbol.asyncDispose]());
   rig.engine.addImage(IMAGE, { user: "1883:1884" });
   return { rig, stateDir: directory.path };
@@ -154,6 +156,61 @@ describe("files that come with an app", () => {
     ]);
   });
 
+  it("are unpacked, and the same ones in another form change nothing", async () => {
+    const { rig } = await newRig();
+    const content = "a line\n".repeat(50_000);
+    const packed = { target: "/large", content_gzip: gzipSync(content).toString("base64") };
+    await deployed(rig, "d1", [packed]);
+    expect(mounted(rig)).toEqual({ "/large": content });
+    const { id } = rig.engine.container("app")!;
+    await updated(rig, "d2", { files: [{ target: "/large", content }] });
+    expect(rig.engine.container("app")!.id).toBe(id);
+  });
+
+  it.each([
+    [
+      "that are larger than the device takes",
+      [Buffer.alloc(70_000), Buffer.alloc(70_000)],
+      "files: the files of the request",
+    ],
+    [
+      "of which one unpacks to far more than it has bytes",
+      [Buffer.alloc(16 * 1024 * 1024)],
+      "files: the files of the request",
+    ],
+  ])("%s are refused, also in a group and an update", async (_what, contents, message) => {
+    const { rig } = await newRig({ max_files_bytes: 131_072 });
+    const files = contents.map((bytes, index) => {
+      return { target: `/f/${index}`, content_gzip: gzipSync(bytes).toString("base64") };
+    });
+    const app = { name: "app", image: IMAGE, files };
+    rig.deployments.deploy("d1", app);
+    expect(await rig.untilEnd("d1")).toMatchObject({
+      code: "InvalidRequest",
+      message: expect.stringContaining(message),
+    });
+    rig.deployments.apply("d2", { project: "p", apps: [{ app, depends_on: [] }] });
+    expect(await rig.untilEnd("d2")).toMatchObject({
+      code: "InvalidRequest",
+      message: expect.stringContaining(message),
+    });
+    await deployed(rig, "d3", [CONF]);
+    expect(await updated(rig, "d4", { files })).toMatchObject({ code: "InvalidRequest" });
+    expect(mounted(rig)).toEqual({ [CONF.target]: CONF.content });
+  });
+
+  it("that cannot be unpacked are refused by name", async () => {
+    const { rig } = await newRig();
+    const damaged = gzipSync("a line\n".repeat(500));
+    damaged[15] = 0xff ^ (damaged[15] ?? 0);
+    const files = [{ target: "/a", content_gzip: damaged.toString("base64") }];
+    rig.deployments.deploy("d1", { name: "app", image: IMAGE, files });
+    expect(await rig.untilEnd("d1")).toMatchObject({
+      code: "InvalidRequest",
+      details: { issues: [{ path: "files[0].content_gzip", reason: "cannot be unpacked" }] },
+    });
+  });
+
   it("without a content that the app does not have are refused before anything changes", async () => {
     const { rig } = await newRig();
     await deployed(rig, "d1", [CONF]);
@@ -166,13 +223,13 @@ describe("files that come with an app", () => {
   });
 
   it("are refused in all if those that stay make them too large", async () => {
-    const { rig } = await newRig();
+    const { rig } = await newRig({ max_files_bytes: 262_144 });
     await deployed(rig, "d1", [{ ...CONF, content: "x".repeat(200_000) }]);
     const more = { target: "/more", content: "y".repeat(100_000) };
     expect(await updated(rig, "d2", { files: [{ target: CONF.target }, more] })).toMatchObject({
       status: "Fail",
       code: "InvalidRequest",
-      message: expect.stringContaining("300000 bytes"),
+      message: expect.stringContaining("more than 262144 bytes"),
     });
   });
 

@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { maskDeclaredSecrets, maskSpec } from "../../../src/control-plane/core/mask-spec.ts";
 
@@ -53,4 +54,20 @@ test("a secret is masked wherever it was put: in other variables, in commands an
   const secrets = ["TOKEN", "DSN"].map((key) => ({ key, value: "***", secret: true }));
   expect(maskSpec(spec)).toEqual({ ...shared, environments: [...secrets, { key: "TZ", value: "***" }] });
   expect(maskDeclaredSecrets(spec)).toEqual({ ...shared, environments: [...secrets, { key: "TZ", value: "UTC" }] });
+});
+
+test("files have their sizes in place of their contents, in whatever form those were sent", () => {
+  const content = "planted ".repeat(100);
+  const forms = [
+    { content },
+    { content_base64: Buffer.from(content).toString("base64") },
+    { content_gzip: gzipSync(content).toString("base64") },
+  ];
+  const files = forms.map((form, index) => ({ target: `/${index}`, ...form, mode: "0400" }));
+  const described = forms.map((_, index) => ({ target: `/${index}`, mode: "0400", size: content.length }));
+  expect(maskSpec({ name: "web", files })).toEqual({ name: "web", files: described });
+  expect(maskDeclaredSecrets({ name: "web", files })).toEqual({ name: "web", files: described });
+  const kept = [{ target: "/a" }, { target: "/b", content_gzip: 1 }, { target: "/c", content_gzip: "%" }];
+  const shown = [{ target: "/a" }, { target: "/b" }, { target: "/c", size: 0 }];
+  expect(maskSpec({ files: kept })).toEqual({ files: shown });
 });

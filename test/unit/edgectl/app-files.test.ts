@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
@@ -41,9 +42,31 @@ it("files are read as text or base64, and refused by name where they cannot be r
     { target: "/secret", content: "s", secret: true },
   ]);
   await expect(readAppFiles([{ local: "/nowhere/a", target: "/a" }], [])).rejects.toThrow("/nowhere/a cannot be read");
-  const large = local("large", Buffer.alloc(256 * 1024));
+  const large = local("large", Buffer.alloc(16 * 1024 * 1024));
   await expect(readAppFiles([large], [])).resolves.toHaveLength(1);
-  await expect(readAppFiles([large], [local("one", "x")])).rejects.toThrow("more than 256 KiB");
+  await expect(readAppFiles([large], [local("one", "x")])).rejects.toThrow("more than 16 MiB");
+});
+
+it("files are packed where that saves half of them, and described by what they contain", async () => {
+  const directory = await tempDir();
+  onTestFinished(() => directory[Symbol.asyncDispose]());
+  const contents = {
+    short: Buffer.from("a".repeat(16_383)),
+    text: Buffer.from("a line of a log\n".repeat(4096)),
+    random: randomBytes(32_768),
+  };
+  const options = Object.entries(contents).map(([name, content]) => {
+    const path = join(directory.path, name);
+    writeFileSync(path, content);
+    return { local: path, target: `/${name}` };
+  });
+  const files = await readAppFiles(options, []);
+  expect(files.map((file) => Object.keys(file)[1])).toEqual(["content", "content_gzip", "content_base64"]);
+  const described = Object.values(contents).map((content) => ({
+    size: content.length,
+    sha256: createHash("sha256").update(content).digest("hex"),
+  }));
+  expect(describeFiles(files)).toMatchObject(described);
 });
 
 const FILE = { target: "/etc/a.conf", content: "a", mode: "440" };

@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { contentBytes } from "../../../src/protocol/app-files.ts";
@@ -6,7 +7,8 @@ import { parseAppUpdate } from "../../../src/protocol/app-update.ts";
 import type { RequestIssue } from "../../../src/protocol/request-error.ts";
 
 const FILE = { target: "/etc/app.conf", content: "a" };
-const MAX = 256 * 1024;
+const MAX = 16 * 1024 * 1024;
+const gzip = (bytes: Buffer): string => gzipSync(bytes).toString("base64");
 
 function issuesOf(files: unknown, more: object = {}): RequestIssue[] {
   const parsed = parseNewAppSpec({ name: "app", image: "example/app:1", files, ...more });
@@ -18,8 +20,8 @@ describe("files of a request", () => {
     ["text, also empty", [{ target: "/a", content: "" }]],
     ["base64", [{ target: "/a", content_base64: "AAECAw==" }]],
     ["every attribute", [{ ...FILE, mode: "0640", owner: "4294967294:0", secret: true }]],
-    ["256 KiB", [{ target: "/a", content: "x".repeat(MAX) }]],
-    ["256 KiB as base64", [{ target: "/a", content_base64: Buffer.alloc(MAX).toString("base64") }]],
+    ["text as large as a request", [{ target: "/a", content: "x".repeat(768 * 1024) }]],
+    ["16 MiB, packed", [{ target: "/a", content_gzip: gzip(Buffer.alloc(MAX)) }]],
     ["64 of them", Array.from({ length: 64 }, (_, index) => ({ target: `/f/${index}`, content: "" }))],
     [
       "targets with one beginning",
@@ -54,17 +56,14 @@ describe("files of a request", () => {
     [
       "one byte too much",
       [
-        { target: "/a", content: "x".repeat(MAX) },
+        { target: "/a", content_gzip: gzip(Buffer.alloc(MAX)) },
         { target: "/b", content: "x" },
       ],
       "files",
     ],
-    [
-      "257 KiB",
-      [{ target: "/a", content_base64: Buffer.alloc(257 * 1024).toString("base64") }],
-      "files[0].content_base64",
-    ],
-    ["two bytes a character", [{ target: "/a", content: "ä".repeat(MAX / 2 + 1) }], "files"],
+    ["more text than a request has", [{ target: "/a", content: "x".repeat(768 * 1024 + 1) }], "files[0].content"],
+    ["packed, and as text", [{ ...FILE, content_gzip: gzip(Buffer.from("a")) }], "files[0].content_gzip"],
+    ["packed by something else", [{ target: "/a", content_gzip: "AAECAw==" }], "files[0].content_gzip"],
     ["65 of them", Array.from({ length: 65 }, (_, index) => ({ target: `/${index}`, content: "" })), "files"],
     ["what only a device says", [{ ...FILE, size: 1 }], "files[0].size"],
   ])("are refused: %s", (_what, files, path) => {

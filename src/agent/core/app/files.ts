@@ -25,16 +25,17 @@ export const takeNoFiles: TakeFiles = (requested) => {
 };
 
 /**
- * Returns the specification of a new app without the contents of its files, which `takeFiles` keeps. Precondition: each
- * file has a content.
+ * Returns the specification of a new app without the contents of its files, which `takeFiles` keeps, or its error.
+ * Precondition: each file has a content.
  */
-export function toStoredSpec({ files, ...spec }: RequestedAppSpec, takeFiles: TakeFiles): AppSpec {
+export function toStoredSpec({ files, ...spec }: RequestedAppSpec, takeFiles: TakeFiles): AppSpec | EdgeError {
   if (!files || files.length === 0) return spec;
   const taken = takeFiles(files, []);
-  // The schema has seen to the contents and their size.
-  if (taken instanceof EdgeError) throw taken;
-  return { ...spec, files: [...taken] };
+  return taken instanceof EdgeError ? taken : { ...spec, files: [...taken] };
 }
+
+/** What the files of one request may have together, unpacked, unless the device says otherwise. */
+export const DEFAULT_FILES_BYTES = 4 * 1024 * 1024;
 
 /** Under which the content of a file is stored. */
 export function contentId({ sha256, secret_id }: StoredFile): string {

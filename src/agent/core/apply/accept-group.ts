@@ -1,4 +1,4 @@
-import { parseNewAppSpec, type RequestedAppSpec } from "../../../protocol/app-spec.ts";
+import type { RequestedAppSpec } from "../../../protocol/app-spec.ts";
 import { replacementOf } from "../../../protocol/app-replacement.ts";
 import { type AppliedApp, type Apply, applySchema, localApplySchema } from "../../../protocol/apply.ts";
 import type { DeployOptions } from "../../../protocol/deploy-request.ts";
@@ -6,8 +6,8 @@ import { EdgeError, type ErrorDetails } from "../../../protocol/errors.ts";
 import { parseImageReference } from "../../../protocol/image-reference.ts";
 import { invalidRequest, type RequestIssue, toInvalidRequest } from "../../../protocol/request-error.ts";
 import { containerName } from "../app/container.ts";
-import { type TakeFiles, toStoredSpec } from "../app/files.ts";
-import { accept, toRequestFailure } from "../deployment/accept.ts";
+import type { TakeFiles } from "../app/files.ts";
+import { accept, acceptNew, toRequestFailure } from "../deployment/accept.ts";
 import { type AppRecord, type DeploymentRecord, newRecord } from "../deployment/record.ts";
 import type { FleetImages } from "../image/fleet-images.ts";
 import { inOrder, type OrderedChange, withHandovers } from "./order.ts";
@@ -166,9 +166,8 @@ function acceptChange(request: Apply, index: number, context: AcceptGroupContext
   const app = requested.name;
   const spec = { ...requested, project: request.project };
   if (!installed) {
-    const parsed = parseNewAppSpec(spec);
-    if (!parsed.ok) throw within(index, missingValues(requested) ?? parsed.error);
-    const after = toStoredSpec(parsed.spec, takeFiles);
+    const after = acceptNew(spec, takeFiles);
+    if (after instanceof EdgeError) throw within(index, missingValues(requested) ?? after);
     const record = { ...newRecord(id, order, after), origin, options };
     return { app, before: undefined, after, dependsOn, record };
   }

@@ -1,11 +1,11 @@
-import { type AppSpec, type ParsedAppSpec, parseAppSpec } from "../../../protocol/app-spec.ts";
+import { type AppSpec, type ParsedAppSpec, parseAppSpec, parseNewAppSpec } from "../../../protocol/app-spec.ts";
 import { type AppUpdate, parseAppUpdate } from "../../../protocol/app-update.ts";
 import type { DeployOptions } from "../../../protocol/deploy-request.ts";
 import type { AppAction } from "../../../protocol/deployment-action.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import { invalidRequest, type RequestIssue } from "../../../protocol/request-error.ts";
 import { MASKED_VALUE } from "../../../protocol/secret-texts.ts";
-import { takeNoFiles, type TakeFiles } from "../app/files.ts";
+import { takeNoFiles, type TakeFiles, toStoredSpec } from "../app/files.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "./record.ts";
 import { newRecord } from "./record.ts";
 
@@ -29,6 +29,12 @@ export interface AcceptContext {
   readonly activeDeploymentId: string | undefined;
   /** Takes the files of an update. */
   readonly takeFiles?: TakeFiles;
+}
+
+/** Returns the specification of a new app, whose files `takeFiles` keeps, or why the request is refused. */
+export function acceptNew(input: unknown, takeFiles: TakeFiles): AppSpec | EdgeError {
+  const parsed = parseNewAppSpec(input);
+  return parsed.ok ? toStoredSpec(parsed.spec, takeFiles) : parsed.error;
 }
 
 /**

@@ -56,14 +56,32 @@ describe("files beside the compose file", () => {
     ]);
   });
 
-  test("up to 64 files and 256 KiB", () => {
+  test("a home directory is a volume where it is missing or empty, and refused where it has files", () => {
+    const inputs = { env: { HOME: "/home/op" }, files: { "/home/op/full/key": "planted" } };
+    const { apps, notes } = convertWeb("volumes: ['~/game_data:/data']", "", inputs);
+    expect(apps["web"]?.["volumes"]).toEqual([
+      {
+        name: expect.stringMatching(/^gw_game-data-[0-9a-f]{8}$/) as string,
+        target: "/data",
+        readonly: false,
+        nocopy: true,
+      },
+    ]);
+    expect(notes).toEqual([expect.stringContaining("mounts ~/game_data, which is empty here")]);
+    for (const source of ["~/full", "~/full/key", "~/settings.json", "~root/x", "~"]) {
+      const { problems } = convertWeb(`volumes: ['${source}:/data']`, "", inputs);
+      expect(problems, source).toEqual([expect.stringContaining("names what is in a home directory")]);
+    }
+  });
+
+  test("up to 64 files and 16 MiB", () => {
     const directory = "volumes: ['./d:/d:ro']";
     expect(convertWeb(directory, "", { files: many(64, 4096) }).problems).toEqual([]);
     expect(convertWeb(directory, "", { files: many(65) }).problems.join()).toContain("more than 64");
-    expect(convertWeb(directory, "", { files: many(2, 131_073) }).problems.join()).toContain("2 files, 257 KiB");
-    expect(convertWeb("volumes: ['./f:/f:ro']", "", { files: { f: "x".repeat(262_145) } }).problems.join()).toContain(
-      "257 KiB",
-    );
+    const half = 8 * 1024 * 1024;
+    expect(convertWeb(directory, "", { files: many(2, half + 1) }).problems.join()).toContain("2 files, 16385 KiB");
+    const large = convertWeb("volumes: ['./f:/f:ro']", "", { files: { f: "x".repeat(2 * half + 1) } });
+    expect(large.problems.join()).toContain("16385 KiB: at most 16 MiB");
   });
 
   test("configurations and secrets are files", () => {

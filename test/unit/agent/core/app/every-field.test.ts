@@ -101,7 +101,9 @@ describe("every field of an app", () => {
 
   test("that an earlier protocol version does not have is required of the device", () => {
     const command = { action: "deploy", options: {}, hasRegistryAuth: false } as const;
-    const required = requiredFeatures({ ...command, spec: FULL });
+    // A request has contents, which the device keeps apart.
+    const files = FULL.files.map((file) => ({ ...file, content_gzip: "H4sI" }));
+    const required = requiredFeatures({ ...command, spec: { ...FULL, files } });
     const listed = Object.entries(ADDED_FIELDS).flatMap(([place, fields]) =>
       Object.entries(fields).map(([name, feature]) => ({ feature, usedBy: pathOf(place, name) })),
     );

@@ -1,0 +1,84 @@
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { addLocalDirectory } from "../../../../src/edgectl/compose/local-content.ts";
+import { ServiceDraft } from "../../../../src/edgectl/compose/service.ts";
+import type { LocalFiles, LocalKind } from "../../../../src/edgectl/documents/local-files.ts";
+import type { ScalarNode } from "../../../../src/edgectl/documents/node.ts";
+import { Problems } from "../../../../src/edgectl/documents/problems.ts";
+import { Value } from "../../../../src/edgectl/documents/value.ts";
+import { readGroupFile } from "../../../../src/edgectl/group-file/read-group.ts";
+import { tempDir } from "../../../support/temp-dir.ts";
+
+const FILES: LocalFiles = {
+  kindOf: () => "file",
+  isInside: () => true,
+  sizeOf: () => 1,
+  modeOf: () => 0o644,
+  ownerOf: () => "0:0",
+  read: () => Buffer.from("a"),
+  list: () => ["d/a"],
+};
+
+const list = (): string[] => Array.from({ length: 100_000 }, (_, index) => `d/${index}`);
+
+function gone(): never {
+  throw Object.assign(new Error("gone"), { code: "ENOENT" });
+}
+
+/** What is said of a directory `d` that is mounted. */
+function mounted(local: Partial<LocalFiles>): string[] {
+  const problems = new Problems("f");
+  const node: ScalarNode = { kind: "scalar", place: { line: 1, column: 1 }, value: "./d:/d", source: "./d:/d" };
+  const value = new Value(node, problems, "services.web.volumes[0]");
+  addLocalDirectory(value, "d", "/d", new ServiceDraft("web", value), { ...FILES, ...local });
+  return problems.problemDocuments.map(({ message }) => message);
+}
+
+describe("a directory beside the compose file", () => {
+  test("of 100,000 files is refused after a few of them", () => {
+    const asked: string[] = [];
+    const kindOf = (name: string): LocalKind => {
+      asked.push(name);
+      return "file";
+    };
+    expect(mounted({ list, kindOf })).toEqual([expect.stringContaining("more than 64 files")]);
+    expect(asked.length).toBeLessThan(100);
+  });
+
+  test.each(["list", "sizeOf", "read", "modeOf"] as const)(
+    "from which a file goes while it is read is refused by its name: %s",
+    (step) => {
+      expect(mounted({ [step]: gone })).toEqual([
+        expect.stringMatching(/names d(\/a)?, which cannot be read \(ENOENT\)/),
+      ]);
+    },
+  );
+
+  test("with a file that grows while it is read has no more of it than its bound", () => {
+    const large = Buffer.alloc(16 * 1024 * 1024 + 1);
+    expect(mounted({ read: () => large })).toEqual([expect.stringContaining("d/a, which grew beyond 16384 KiB")]);
+    expect(mounted({ sizeOf: () => large.length })).toEqual([expect.stringContaining("16385 KiB")]);
+  });
+});
+
+test("what a link leads to outside of the file's directory is taken, and said", async () => {
+  const directory = await tempDir();
+  onTestFinished(() => directory[Symbol.asyncDispose]());
+  const [inside, outside] = ["inside", "outside"].map((name) => join(directory.path, name)) as [string, string];
+  for (const path of [inside, outside, join(inside, "conf")]) mkdirSync(path);
+  writeFileSync(join(outside, "other.yaml"), "services: {db: {image: 'db:1', restart: always}}\n");
+  writeFileSync(join(outside, "secret"), "planted");
+  symlinkSync(outside, join(inside, "linked"));
+  symlinkSync(join(outside, "secret"), join(inside, "conf", "link"));
+  const path = join(inside, "compose.yaml");
+  const text =
+    "include: [linked/other.yaml]\nservices: {web: {image: 'web:1', restart: always, volumes: ['./conf:/c:ro']}}\n";
+  const options = { project: "gw", envFiles: [], env: {}, sharedVolumes: false };
+  const group = readGroupFile([{ text, fileName: "compose.yaml", path }], options);
+  expect(group?.problems.problemDocuments).toEqual([]);
+  expect(group?.problems.notes).toEqual([
+    expect.stringContaining("linked/other.yaml, which is outside of the directory of this file"),
+    expect.stringContaining("conf/link, which is outside of the directory of this file"),
+  ]);
+});
