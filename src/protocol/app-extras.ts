@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { absolutePath, mountTarget } from "./absolute-path.ts";
 import { containerOptions, containerOptionsUpdate } from "./container-options.ts";
-import { aliases, network, networks } from "./app-network.ts";
+import { aliases, internalNetworks, network, networks } from "./app-network.ts";
 import { appFileUpdates, storedFiles } from "./app-files.ts";
 
 /*
@@ -125,6 +125,7 @@ export const appExtras = {
   ...containerOptions,
   project: project.exactOptional(),
   networks: networks.exactOptional(),
+  internal_networks: internalNetworks.exactOptional(),
   network: network.exactOptional(),
   aliases: aliases.exactOptional(),
   /** As the device keeps them. A request has other fields: see `newAppSpecSchema`. */
@@ -144,6 +145,7 @@ export const appExtrasUpdate = {
   ...containerOptionsUpdate,
   project: project.nullable().exactOptional(),
   networks: networks.nullable().exactOptional(),
+  internal_networks: internalNetworks.nullable().exactOptional(),
   network: network.nullable().exactOptional(),
   aliases: aliases.nullable().exactOptional(),
   files: appFileUpdates.nullable().exactOptional(),

@@ -27,6 +27,17 @@ export const networks = z
     examples: [["frontend", "backend"]],
   });
 
+export const internalNetworks = z
+  .array(networkName)
+  .max(MAX_NETWORKS)
+  .refine((names) => new Set(names).size === names.length, "a network appears twice")
+  .meta({
+    description:
+      "Those of `networks` that lead nowhere else: apps on them reach each other, and nothing outside of the device. One of a " +
+      "name here is another network than one of the same name without it.",
+    examples: [["backend"]],
+  });
+
 export const network = z.enum(["none"]).meta({
   description: "`none`: the app has no network at all. By default it is on the network that all apps share.",
 });
@@ -58,6 +69,7 @@ export interface NamedOnNetworks {
   readonly name: string;
   readonly aliases?: readonly string[] | undefined;
   readonly networks?: readonly string[] | undefined;
+  readonly internal_networks?: readonly string[] | undefined;
   readonly network?: "none" | undefined;
   readonly host_network?: boolean | undefined;
 }
@@ -76,9 +88,12 @@ function namesOf({ name, aliases: further = [] }: NamedOnNetworks): string[] {
 }
 
 function areTogether(one: NamedOnNetworks, other: NamedOnNetworks): boolean {
-  const [first, second] = [one, other].map(({ networks: own, network, host_network }) => {
-    return host_network || network === "none" ? [] : (own ?? [""]);
-  });
+  const [first, second] = [one, other].map(
+    ({ networks: own, internal_networks: internal = [], network, host_network }) => {
+      const names = host_network || network === "none" ? [] : (own ?? [""]);
+      return names.map((name) => (internal.includes(name) ? `${name} (internal)` : name));
+    },
+  );
   return first?.some((network) => second?.includes(network)) ?? false;
 }
 
@@ -86,6 +101,7 @@ interface NetworkFields {
   readonly host_network?: boolean | undefined;
   readonly ports?: readonly unknown[] | undefined;
   readonly networks?: readonly string[] | undefined;
+  readonly internal_networks?: readonly string[] | undefined;
   readonly network?: "none" | undefined;
   readonly aliases?: readonly string[] | undefined;
 }
@@ -94,6 +110,9 @@ interface NetworkFields {
 export function networkIssues(fields: NetworkFields): RequestIssue[] {
   const { host_network, ports = [], networks, network, aliases: names = [] } = fields;
   const issues: RequestIssue[] = [];
+  const { internal_networks: internal = [] } = fields;
+  const stray = internal.find((name) => !networks?.includes(name));
+  if (stray !== undefined) issues.push({ path: "internal_networks", reason: `${stray} is not in networks` });
   if (networks && network) issues.push({ path: "networks", reason: "cannot be combined with network `none`" });
   if (networks && host_network) issues.push({ path: "networks", reason: "cannot be combined with host_network" });
   if (network && host_network) issues.push({ path: "network", reason: "`none` cannot be combined with host_network" });
@@ -104,8 +123,9 @@ export function networkIssues(fields: NetworkFields): RequestIssue[] {
   return issues;
 }
 
-interface ReachableFields extends Omit<NetworkFields, "ports" | "networks" | "network" | "aliases"> {
+interface ReachableFields extends Omit<NetworkFields, "ports" | "networks" | "internal_networks" | "network"> {
   readonly name: string;
+  readonly project?: string | undefined;
   readonly ports?: readonly { readonly target_port: number; readonly protocol?: string | undefined }[] | undefined;
   readonly network?: string | undefined;
 }
@@ -114,10 +134,18 @@ interface ReachableFields extends Omit<NetworkFields, "ports" | "networks" | "ne
  * Returns under what the other apps on its networks reach an app, such as `mosquitto:1883`: its name with each port that
  * is known, or alone if none is. Empty for an app on the host's network or on none.
  */
-export function reachedAs({ name, host_network, ports = [], network }: ReachableFields): string[] {
+export function reachedAs(app: ReachableFields): string[] {
+  const { host_network, ports = [], network } = app;
   if (host_network || network === "none") return [];
+  const host = hostNameOf(app);
   const addresses = ports.map(({ target_port, protocol = "tcp" }) => {
-    return `${name}:${target_port}${protocol === "tcp" ? "" : `/${protocol}`}`;
+    return `${host}:${target_port}${protocol === "tcp" ? "" : `/${protocol}`}`;
   });
-  return addresses.length > 0 ? [...new Set(addresses)] : [name];
+  return addresses.length > 0 ? [...new Set(addresses)] : [host];
+}
+
+/** An app of a service is found by the service's name, which is the app's without its project. */
+function hostNameOf({ name, project, aliases: names = [] }: ReachableFields): string {
+  const service = project !== undefined && name.startsWith(`${project}.`) ? name.slice(project.length + 1) : undefined;
+  return service !== undefined && names.includes(service) ? service : name;
 }

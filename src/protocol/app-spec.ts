@@ -13,7 +13,7 @@ import { appExtras } from "./app-extras.ts";
 import { appFiles, findFileConflicts } from "./app-files.ts";
 import type { EdgeError } from "./errors.ts";
 import { networkIssues } from "./app-network.ts";
-import { checkOptionRules } from "./option-rules.ts";
+import { checkOptionRules, optionIssues } from "./option-rules.ts";
 import { invalidRequest, type RequestIssue, toDeployRequestError } from "./request-error.ts";
 
 /** The specification of an app, with defaults filled in. Fields that have no default stay absent. */
@@ -75,7 +75,7 @@ export function parseRequestedAppSpec(input: unknown): Parsed<RequestedAppSpec> 
 export function parseNewAppSpec(input: unknown): Parsed<RequestedAppSpec> {
   const parsed = parse(newAppSpecSchema, input);
   // Not part of the schema: what is stored or adopted stays readable.
-  const issues = parsed.ok ? networkIssues(parsed.spec) : [];
+  const issues = parsed.ok ? [...networkIssues(parsed.spec), ...optionIssues(parsed.spec)] : [];
   return issues.length > 0 ? { ok: false, error: invalidRequest(issues) } : parsed;
 }
 

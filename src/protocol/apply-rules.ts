@@ -38,6 +38,7 @@ export function applyProblems(entries: RuledApply["apps"], remove?: RuledApply["
     ...wrongRemovals(entries, remove ?? []),
     ...repeatedNames(entries),
     ...repeatedAliases(entries),
+    ...contradictingNetworks(entries),
     ...repeatedPorts(entries),
     ...sharedVolumes(entries),
     ...wrongDependencies(entries),
@@ -78,6 +79,21 @@ function repeatedAliases(entries: readonly RuledApp[]): ApplyProblem[] {
       return [{ path: ["apps", index, "app", "aliases"], message }];
     });
   });
+}
+
+/** Apps that do not agree on whether a network is internal would not meet there. */
+function contradictingNetworks(entries: readonly RuledApp[]): ApplyProblem[] {
+  const first = new Map<string, { readonly app: string; readonly isInternal: boolean }>();
+  return entries.flatMap(({ app: { name, networks = [], internal_networks: internal = [] } }, index) =>
+    networks.flatMap((network) => {
+      const isInternal = internal.includes(network);
+      const other = first.get(network) ?? { app: name, isInternal };
+      first.set(network, other);
+      if (other.isInternal === isInternal) return [];
+      const message = `the network ${network} is ${isInternal ? "" : "not "}internal here, unlike in the app ${other.app}`;
+      return [{ path: ["apps", index, "app", "internal_networks"], message }];
+    }),
+  );
 }
 
 /** A port that one app names twice is refused by the checks of that app. */

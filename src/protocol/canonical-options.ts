@@ -10,6 +10,7 @@ export function canonicalOptions(options: ContainerOptions): ContainerOptions {
   const { entrypoint, user, working_dir, cap_add = [], cap_drop = [], read_only, tmpfs = [], shm_size } = options;
   const { ulimits = [], sysctls = {}, extra_hosts = [], dns = [], hostname, labels = {}, init } = options;
   const { stop_signal, stop_grace_s, log, gpus, group_add = [], pids_limit, security_opt = [] } = options;
+  const { pid, ipc, memory_swap_limit, no_healthcheck } = options;
   return {
     ...(entrypoint && { entrypoint }),
     ...(user !== undefined && { user }),
@@ -33,6 +34,10 @@ export function canonicalOptions(options: ContainerOptions): ContainerOptions {
     ...(group_add.length > 0 && { group_add: group_add.toSorted() }),
     ...(pids_limit !== undefined && { pids_limit }),
     ...(security_opt.length > 0 && { security_opt: security_opt.toSorted() }),
+    ...(pid && { pid }),
+    ...(ipc && { ipc }),
+    ...(memory_swap_limit !== undefined && { memory_swap_limit }),
+    ...(no_healthcheck === true && { no_healthcheck }),
   };
 }
 

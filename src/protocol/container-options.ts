@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { absolutePath } from "./app-fields.ts";
 import { CAPABILITIES, canonicalCapability } from "./capabilities.ts";
+import { init, noHealthcheck, stopGrace, stopSignal } from "./container-lifecycle.ts";
 import { closestName } from "./closest-name.ts";
-import { groupAdd, MAX_ID, pidsLimit, securityOpt } from "./container-rights.ts";
+import { groupAdd, ipc, MAX_ID, memorySwapLimit, pid, pidsLimit, securityOpt } from "./container-rights.ts";
 import { normalizePath } from "./normalize-path.ts";
 
 /*
@@ -19,9 +20,6 @@ const MAX_LABELS = 64;
 
 /** Most characters of all labels of an app together: engines return them in every list of containers. */
 const MAX_LABEL_CHARACTERS = 16_384;
-
-/** Most seconds an app may take to end, so that an update fits into the time a deployment has. */
-const MAX_STOP_GRACE_S = 600;
 
 const text = (max: number) =>
   z
@@ -270,32 +268,6 @@ const labels = z
     maxProperties: MAX_LABELS,
   });
 
-const init = z.boolean().meta({
-  description: "Whether a small init process passes on signals and removes ended processes, for apps that do not.",
-  examples: [true],
-});
-
-const SIGNAL =
-  /^(SIG(ABRT|ALRM|BUS|CHLD|CONT|FPE|HUP|ILL|INT|IO|KILL|PIPE|PROF|PWR|QUIT|SEGV|STKFLT|STOP|SYS|TERM|TRAP|TSTP|TTIN|TTOU|URG|USR1|USR2|VTALRM|WINCH|XCPU|XFSZ|RTMIN(\+([1-9]|1[0-5]))?|RTMAX(-([1-9]|1[0-4]))?)|[1-9]|[1-5]\d|6[0-4])$/;
-
-const stopSignal = z
-  .string()
-  .regex(SIGNAL, "must be a signal such as SIGINT, or its number from 1 to 64")
-  .meta({
-    description: "Signal that asks the app to end; the image's own by default, which is mostly `SIGTERM`.",
-    examples: ["SIGINT"],
-  });
-
-const stopGrace = z
-  .int()
-  .min(0)
-  .max(MAX_STOP_GRACE_S)
-  .meta({
-    description:
-      "Seconds the app may take to end when it is stopped, before it is killed; the device's `deploy.stop_grace_s` by default.",
-    examples: [60],
-  });
-
 const log = z
   .strictObject({
     max_bytes: z
@@ -356,6 +328,10 @@ export const containerOptions = {
   group_add: groupAdd.exactOptional(),
   pids_limit: pidsLimit.exactOptional(),
   security_opt: securityOpt.exactOptional(),
+  pid: pid.exactOptional(),
+  ipc: ipc.exactOptional(),
+  memory_swap_limit: memorySwapLimit.exactOptional(),
+  no_healthcheck: noHealthcheck.exactOptional(),
 };
 
 /** The same options in an update, where `null` removes an option. */
@@ -382,6 +358,10 @@ export const containerOptionsUpdate = {
   group_add: groupAdd.nullable().exactOptional(),
   pids_limit: pidsLimit.nullable().exactOptional(),
   security_opt: securityOpt.nullable().exactOptional(),
+  pid: pid.nullable().exactOptional(),
+  ipc: ipc.nullable().exactOptional(),
+  memory_swap_limit: memorySwapLimit.nullable().exactOptional(),
+  no_healthcheck: noHealthcheck.nullable().exactOptional(),
 };
 
 export type ContainerOptions = z.output<z.ZodObject<typeof containerOptions>>;

@@ -36,6 +36,38 @@ export const pidsLimit = z
     examples: [200],
   });
 
+/** Whose processes, or shared memory, an app has in place of its own. */
+const HOST = "host";
+
+export const pid = z.literal(HOST, "must be host").meta({
+  description:
+    "`host`: the app sees the processes of the device, and may end those that its user may. The device must allow it " +
+    "(`policy.host_pid`). By default it has processes of its own.",
+  examples: [HOST],
+});
+
+export const ipc = z.literal(HOST, "must be host").meta({
+  description:
+    "`host`: the app has the shared memory and the message queues of the device in place of its own. The device must " +
+    "allow it (`policy.host_ipc`).",
+  examples: [HOST],
+});
+
+/** What engines take for no limit. */
+export const UNLIMITED_SWAP = -1;
+
+export const memorySwapLimit = z
+  .int()
+  .min(UNLIMITED_SWAP)
+  .max(2 ** 45)
+  .refine((bytes) => bytes !== 0, "must not be 0; leave it out for the engine's default")
+  .meta({
+    description:
+      "Maximum memory and swap of the app together, in bytes, at least `memory_limit`, which it needs; -1 for as much swap " +
+      "as there is. By default engines allow as much swap as memory.",
+    examples: [268_435_456],
+  });
+
 /** The one that takes rights away, which no policy forbids. */
 export const NO_NEW_PRIVILEGES = "no-new-privileges";
 

@@ -8,6 +8,9 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "README.md#Try it/1": "is the quickstart, which test/e2e/console/quickstart.test.ts runs without npm",
   "CONTRIBUTING.md#One test, and debugging/1": "runs tests; test/unit/scripts tests what is selected",
   "docs/guarantees.md#How they are tested/1": "runs tests",
+  "docs/compose.md#Two public stacks/1":
+    "needs the internet; test/bench/compose-files checks the same file, and test/e2e/apply-files.test.ts applies one",
+  "docs/compose.md#Two public stacks/2": "the same",
   "docs/service-scaling.md#Two instances with Docker Compose/1":
     "needs docker compose 2, which Debian 12 has not; test/e2e/recipes/compose.test.ts does the same with docker-compose 1",
   "docs/service-scaling.md#Two instances with Docker Compose/2": "the same",

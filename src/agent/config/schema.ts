@@ -132,6 +132,14 @@ const prefixes = z.array(z.string().startsWith("/", "must be an absolute path"))
 const policy = z.strictObject({
   privileged: z.boolean().default(true).meta({ description: "Whether apps may be privileged." }),
   host_network: z.boolean().default(true).meta({ description: "Whether apps may use the host's network." }),
+  host_pid: z.boolean().default(false).meta({
+    description:
+      "Whether apps may see the device's processes, with `pid`, and end those of the same user: for an app that runs as root all. Not included in `privileged`.",
+  }),
+  host_ipc: z.boolean().default(false).meta({
+    description:
+      "Whether apps may have the device's shared memory and message queues, with `ipc`. Not included in `privileged`.",
+  }),
   mounts: z
     .strictObject({
       allow: prefixes.meta({

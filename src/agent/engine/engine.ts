@@ -168,7 +168,7 @@ export interface EngineInfo {
   /** Directory in which the engine keeps images. */
   readonly dataRoot: string;
   /** Which container limits this machine can enforce. */
-  readonly limits: { readonly memory: boolean; readonly cpu: boolean };
+  readonly limits: { readonly memory: boolean; readonly cpu: boolean; readonly swap?: boolean };
   /** Whether it can give GPUs to containers. */
   readonly gpus: boolean;
   /** Whether it runs as a user without rights, with its networks in a namespace of that user. */

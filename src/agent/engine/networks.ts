@@ -36,6 +36,8 @@ export interface NetworkState extends NetworkFacts {
 export interface NetworkRequest {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** Whether it leads nowhere outside of the device. */
+  readonly isInternal?: boolean;
   /** Such as `10.90.0.0/24`. Default: the engine's choice. */
   readonly subnet?: string | undefined;
 }

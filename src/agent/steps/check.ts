@@ -190,9 +190,11 @@ async function withProcess(refusal: Refusal, host: StepContext["host"], signal: 
  * Reports limits of the app that cannot be enforced, since the kernel was started without the controllers for them, or a
  * rootless engine's user was not given them: engines ignore such limits silently.
  */
-function limitsWithoutEffect({ limits, isRootless }: EngineInfo, { memory_limit, cpu_limit }: AppSpec): EventContent[] {
+function limitsWithoutEffect({ limits, isRootless }: EngineInfo, spec: AppSpec): EventContent[] {
+  const { memory_limit, cpu_limit, memory_swap_limit } = spec;
   const fields = [
     ...(memory_limit !== undefined && !limits.memory ? ["memory_limit"] : []),
+    ...(memory_swap_limit !== undefined && !(limits.memory && limits.swap !== false) ? ["memory_swap_limit"] : []),
     ...(cpu_limit !== undefined && !limits.cpu ? ["cpu_limit"] : []),
   ];
   const reason = isRootless

@@ -146,13 +146,14 @@ async function ensureNetwork(context: NetworkContext, network: AppNetwork): Prom
 }
 
 /** Takes the first of the configured subnets that is free. */
-async function create({ engine, config, signal }: NetworkContext, { name, network }: AppNetwork): Promise<void> {
-  const labels = { [LABELS.stateDir]: config.stateDir, [NETWORK_LABEL]: network };
+async function create({ engine, config, signal }: NetworkContext, network: AppNetwork): Promise<void> {
+  const { name, isInternal } = network;
+  const labels = { [LABELS.stateDir]: config.stateDir, [NETWORK_LABEL]: network.network };
   const [...subnets] = config.networkSubnets;
   for (;;) {
     const subnet = subnets.shift();
     try {
-      return await engine.networks.create({ name, labels, subnet }, signal);
+      return await engine.networks.create({ name, labels, subnet, ...(isInternal && { isInternal }) }, signal);
     } catch (error) {
       const isTaken = error instanceof EngineError && error.kind === "no_addresses";
       if (!isTaken || subnets.length === 0) throw error;

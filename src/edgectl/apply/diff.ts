@@ -50,8 +50,13 @@ const VALUES = [
   "group_add",
   "pids_limit",
   "security_opt",
+  "pid",
+  "ipc",
+  "memory_swap_limit",
+  "no_healthcheck",
   "project",
   "networks",
+  "internal_networks",
   "network",
   "aliases",
 ];

@@ -43,6 +43,7 @@ export function addAppOptions(command: Command): Command {
       "a network of the device in place of the one apps share; none for no network at all (repeatable)",
       collect(String),
     )
+    .option("--internal-network <name>", "one of these networks that leads nowhere else (repeatable)", collect(String))
     .option("--network-alias <name>", "a further host name of the app on its networks (repeatable)", collect(String))
     .option("--host-network", "use the device's network directly")
     .option("--no-host-network", "do not, whatever was said before")

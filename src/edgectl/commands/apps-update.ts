@@ -41,6 +41,7 @@ const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>
   ...CLEARED_CONTAINER_FIELDS,
   project: ["project", null],
   networks: ["networks", null],
+  "internal-networks": ["internal_networks", null],
   network: ["network", null],
   aliases: ["aliases", null],
   files: ["files", null],
@@ -129,8 +130,11 @@ function isGiven(name: string, { environments }: AppFlags): boolean {
 }
 
 /** What is given takes the place of what the app has: it cannot be on networks and on none. */
-function replacedNetworks({ scalars: { networks, network } }: AppFlags): AppRequest {
-  return { ...(networks !== undefined && { network: null }), ...(network !== undefined && { networks: null }) };
+function replacedNetworks({ scalars: { networks, internal_networks: internal, network } }: AppFlags): AppRequest {
+  return {
+    ...(networks !== undefined && { network: null, internal_networks: internal ?? null }),
+    ...(network !== undefined && { networks: null, internal_networks: null }),
+  };
 }
 
 function cleared(names: readonly string[]): AppRequest {

@@ -7,7 +7,7 @@ import {
   parseTmpfs,
   parseUlimit,
 } from "../deploy/parse-container-options.ts";
-import { parseSize } from "../deploy/parse-options.ts";
+import { parseSize, parseSwap } from "../deploy/parse-options.ts";
 import { collect, wholeNumber } from "./options.ts";
 
 /** Adds the options of an app's container. Their names are those of `docker run`. */
@@ -65,5 +65,9 @@ export function addContainerOptions(command: Command): Command {
       "no-new-privileges, seccomp=unconfined, apparmor=PROFILE or label=disable (repeatable)",
       collect(String),
     )
+    .option("--pid <host>", "see the device's processes, which the device must allow")
+    .option("--ipc <host>", "have the device's shared memory, which the device must allow")
+    .option("--memory-swap <size|-1>", "most memory and swap together; -1 for all swap there is", parseSwap)
+    .option("--without-healthcheck", "leave out the health check of the image")
     .option("--gpus <all|ids>", "give the app GPUs: all, or indexes or UUIDs with commas between", parseGpus);
 }

@@ -9,6 +9,7 @@ import { finishEnvironment } from "./environment.ts";
 import { checkContent } from "./files.ts";
 import type { Lookup } from "./interpolate.ts";
 import { FILE_KEYS, FILE_SECTIONS, type KeyRule, SERVICE_KEYS } from "./keys.ts";
+import { finishSwap } from "./limits.ts";
 import { finishPull, finishRestart } from "./misc.ts";
 import { checkNetwork, finishNames, finishNetworks, usesDefaultNetwork } from "./networks.ts";
 import { profileOf, selectServices } from "./profiles.ts";
@@ -103,6 +104,7 @@ function convertService(name: string, value: Value, file: ComposeFile, unrestart
   finishEnvironment(service);
   finishNetworks(service, file);
   finishPull(service);
+  finishSwap(service);
   if (finishRestart(service)) unrestarted.push(name);
   if (service.has("host_network") && service.ports.length > 0) {
     fields.get("ports")?.note("has no effect with `network_mode: host`: the app's own ports are the device's.");

@@ -9,8 +9,9 @@ export const convertHealthcheck: Converter = (value, service) => {
   const fields = value.fields();
   refuseUnknown(fields, KEYS);
   fields.get("start_interval")?.note("has no effect here: `interval` applies from the start.");
-  if (fields.get("disable")?.boolean()) {
-    fields.get("disable")?.refuse("cannot turn off the check of the image.", ALWAYS_HEALTHY);
+  const test = fields.get("test");
+  if (fields.get("disable")?.boolean() || isNone(test)) {
+    service.set("no_healthcheck", true, value.place);
     return;
   }
   const test = fields.get("test");

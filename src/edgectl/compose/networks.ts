@@ -58,8 +58,14 @@ export function finishNames(service: ServiceDraft, { names }: ComposeFile): void
 /** Sets the network of a service that names none, where others name the default one. */
 export function finishNetworks(service: ServiceDraft, file: ComposeFile): void {
   const fields = service.value.fields();
-  if (!file.usesDefaultNetwork || fields.has("networks") || fields.has("network_mode")) return;
-  service.append("networks", networkName(DEFAULT_NETWORK, file), service.value.place);
+  if (fields.has("network_mode") || service.lengthOf("networks") > 0) return;
+  addNetwork(DEFAULT_NETWORK, service.value.place, service, file);
+}
+
+function addNetwork(name: string, place: Place, service: ServiceDraft, file: ComposeFile): void {
+  const own = networkName(name, file);
+  service.append("networks", own, place);
+  if (file.networks.get(name)?.fields().get("internal")?.boolean()) service.append("internal_networks", own, place);
 }
 
 /** Networks belong to the project unless they have a name of their own, as in compose. */

@@ -28,6 +28,10 @@ export interface ContainerFlags {
   readonly groupAdd?: readonly string[];
   readonly pidsLimit?: number;
   readonly securityOpt?: readonly string[];
+  readonly pid?: string;
+  readonly ipc?: string;
+  readonly memorySwap?: number;
+  readonly withoutHealthcheck?: boolean;
 }
 
 /** The names for `--clear`, with the field of the request and its cleared value. */
@@ -54,6 +58,10 @@ export const CLEARED_CONTAINER_FIELDS = {
   "group-add": ["group_add", null],
   "pids-limit": ["pids_limit", null],
   "security-opt": ["security_opt", null],
+  pid: ["pid", null],
+  ipc: ["ipc", null],
+  "memory-swap": ["memory_swap_limit", null],
+  "without-healthcheck": ["no_healthcheck", null],
 } as const satisfies Readonly<Record<string, readonly [field: string, value: null]>>;
 
 /** Returns the fields with one value, and those that are given as a whole. Errors: exit code 2. */
@@ -74,6 +82,10 @@ export function containerScalars(flags: ContainerFlags): Readonly<Record<string,
     group_add: flags.groupAdd,
     pids_limit: flags.pidsLimit,
     security_opt: flags.securityOpt,
+    pid: flags.pid,
+    ipc: flags.ipc,
+    memory_swap_limit: flags.memorySwap,
+    no_healthcheck: flags.withoutHealthcheck,
   };
 }
 

@@ -62,6 +62,11 @@ export function parseDevice(text: string): DeviceMapping {
   return { local, ...(target !== undefined && { target }), ...(permissions !== undefined && { permissions }) };
 }
 
+/** Parses a size of memory and swap together, or `-1` for no limit. */
+export function parseSwap(text: string): number {
+  return text.trim() === String(UNLIMITED_SWAP) ? UNLIMITED_SWAP : parseSize(text);
+}
+
 /** Parses a number of bytes: `500000`, `50MB` (decimal) or `256MiB` (binary). */
 export function parseSize(text: string): number {
   const match = /^(\d{1,15}(?:\.\d{1,6})?) ?([A-Za-z]{0,3})$/.exec(text.trim());

@@ -21,6 +21,7 @@ export interface AppOptions extends ContainerFlags {
   readonly secretEnv?: readonly string[];
   readonly volume?: readonly Volume[];
   readonly network?: readonly string[];
+  readonly internalNetwork?: readonly string[];
   readonly networkAlias?: readonly string[];
   readonly hostNetwork?: boolean;
   readonly privileged?: boolean;
@@ -54,6 +55,7 @@ export async function readAppFlags(options: AppOptions, command: readonly string
       pull: options.pull,
       ...containerScalars(options),
       ...networkFields(options.network),
+      internal_networks: options.internalNetwork,
       aliases: options.networkAlias,
     },
     ports: options.port ?? [],

@@ -31,12 +31,21 @@ export function containerFields(spec: Spec): Row[] {
     ["Further groups", list(spec["group_add"])],
     ["Most processes", typeof spec["pids_limit"] === "number" ? String(spec["pids_limit"]) : ""],
     ["Security options", list(spec["security_opt"])],
+    ["Processes of", textOf(spec["pid"])],
+    ["Shared memory of", textOf(spec["ipc"])],
+    ["Memory with swap", swap(spec["memory_swap_limit"])],
+    ["Without health check", spec["no_healthcheck"] === true ? "yes" : ""],
   ];
 }
 
 function log({ max_bytes, max_files }: Spec): string {
   if (typeof max_bytes !== "number" || typeof max_files !== "number") return "";
   return `${max_files} ${max_files === 1 ? "file" : "files"} of at most ${formatBytes(max_bytes)}`;
+}
+
+function swap(value: unknown): string {
+  if (typeof value !== "number") return "";
+  return value === UNLIMITED_SWAP ? "no limit" : formatBytes(value);
 }
 
 function gpus(value: unknown): string {

@@ -24,6 +24,10 @@ export function specFields(spec: Spec): Row[] {
     ["Restart", typeof spec["restart_policy"] === "string" ? text(spec["restart_policy"]) : ""],
     ["Further names", Array.isArray(spec["aliases"]) ? spec["aliases"].map(text).join(", ") : ""],
     ["Networks", Array.isArray(spec["networks"]) ? spec["networks"].map(text).join(", ") : ""],
+    [
+      "Internal networks",
+      Array.isArray(spec["internal_networks"]) ? spec["internal_networks"].map(text).join(", ") : "",
+    ],
     ["Network", typeof spec["network"] === "string" ? text(spec["network"]) : ""],
     ["Host network", spec["host_network"] === true ? "yes" : ""],
     ["Privileged", spec["privileged"] === true ? "yes" : ""],

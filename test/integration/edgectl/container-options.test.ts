@@ -80,6 +80,10 @@ const FLAGS: {
   ],
   pids_limit: [["--pids-limit", "200"], 200],
   security_opt: [["--security-opt", "no-new-privileges"], ["no-new-privileges"]],
+  pid: [["--pid", "host"], "host"],
+  ipc: [["--ipc", "host"], "host"],
+  no_healthcheck: [["--without-healthcheck"], true],
+  memory_swap_limit: [["--memory-swap", "-1", "--memory", "64MiB"], -1],
 };
 
 async function setUp() {

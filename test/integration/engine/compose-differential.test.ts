@@ -41,11 +41,14 @@ const SERVICES: Readonly<Record<string, readonly string[]>> = {
     "ulimits: {nofile: {soft: 512, hard: 1024}, core: 0}",
   ],
   rights: ["cap_add: [NET_ADMIN]", "cap_drop: [CHOWN]", "read_only: true", "security_opt: ['no-new-privileges']"],
+  namespaces: ["pid: host", "ipc: host"],
+  swap: ["mem_limit: 64m", "memswap_limit: 96m"],
   profiles_of_engine: ["security_opt: ['seccomp=unconfined']"],
   memory: ["tmpfs: ['/run:size=65536,mode=0755', '/programs:exec']"],
   names: ["extra_hosts: ['plc.local:192.0.2.10']", "dns: [192.0.2.53]"],
   stopping: ["stop_signal: SIGINT", "stop_grace_period: 90s", "init: true"],
   health: ["healthcheck: {test: [CMD, /bin/true], interval: 10s, timeout: 5s, retries: 2, start_period: 1m}"],
+  no_health: ["healthcheck: {disable: true}"],
   shell_health: ["healthcheck: {test: exit 0, interval: 10s, timeout: 5s, retries: 2, start_period: 1m}"],
   ports: ["ports: ['127.0.0.1:31801:80', '31802:81/udp', '31803-31804:82-83']"],
   labels: ["labels: {com.example.a: '1', com.example.empty: ''}"],
@@ -64,7 +67,7 @@ interface Inspected {
 
 const CONFIG = ["Env", "Cmd", "Entrypoint", "User", "WorkingDir", "Healthcheck", "StopSignal", "StopTimeout"];
 const HOST =
-  "CapAdd CapDrop GroupAdd PidsLimit SecurityOpt Tmpfs ReadonlyRootfs ShmSize Ulimits Sysctls ExtraHosts Dns Init Memory " +
+  "CapAdd CapDrop GroupAdd PidsLimit SecurityOpt Tmpfs ReadonlyRootfs ShmSize Ulimits Sysctls ExtraHosts Dns Init Memory MemorySwap " +
   "NanoCpus Devices RestartPolicy PortBindings Privileged IpcMode PidMode CgroupnsMode OomKillDisable Runtime";
 
 /** Nothing and what is empty mean the same; lists whose order an app cannot notice are sorted. */

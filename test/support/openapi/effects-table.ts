@@ -78,7 +78,7 @@ const STRATEGY =
 const APP =
   "image host_network privileged ports.** volumes.** command cpu_limit memory_limit devices.** healthcheck.** restart_policy pull " +
   "health_timeout_s entrypoint user working_dir cap_add cap_drop read_only tmpfs.** shm_size ulimits.** sysctls.** " +
-  "extra_hosts.** dns hostname labels.** init stop_signal stop_grace_s log.** gpus.** group_add pids_limit security_opt project networks network aliases max_download_bytes urgent " +
+  "extra_hosts.** dns hostname labels.** init stop_signal stop_grace_s log.** gpus.** group_add pids_limit security_opt pid ipc memory_swap_limit no_healthcheck project networks internal_networks network aliases max_download_bytes urgent " +
   "wait_for_device_s ?dry_run";
 const VALUES = "environments.** files.** registry_auth.**";
 

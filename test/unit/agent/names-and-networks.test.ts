@@ -123,6 +123,26 @@ describe("apps of a device", () => {
     expect(enginePrefix("/srv/another")).not.toBe(enginePrefix("/srv/other"));
   });
 
+  it("have internal networks apart from others of the same name", async () => {
+    await using rig = rigWith();
+    const made: unknown[] = [];
+    rig.engine.faults.onCall(({ method, phase, args }) => {
+      if (method === "networks.create" && phase === "before") made.push(args[0]);
+    });
+    await deploy(rig, "app", { networks: ["a", "b"], internal_networks: ["a"] });
+    await deploy(rig, "other", { networks: ["a"] });
+    expect(networksOf(rig, "app")).toEqual(["edge-agent.b", "edge-agent-internal.a"]);
+    expect(networksOf(rig, "other")).toEqual(["edge-agent.a"]);
+    expect(made).toMatchObject([
+      { name: "edge-agent.b" },
+      { name: "edge-agent-internal.a", isInternal: true },
+      { name: "edge-agent.a" },
+    ]);
+    expect(await change(rig, "app", "update", { internal_networks: null })).toMatchObject({ status: "Success" });
+    expect(networksOf(rig, "app")).toEqual(["edge-agent.a", "edge-agent.b"]);
+    expect(rig.engine.networks.names.toSorted()).toEqual(["edge-agent.a", "edge-agent.b"]);
+  });
+
   it("change networks by an update, and get theirs back where it fails", async () => {
     await using rig = rigWith();
     await deploy(rig, "app", { networks: ["a", "b"] });

@@ -157,6 +157,7 @@ describe("an app", () => {
     privileged: true,
     pull: "always",
     networks: ["front", "back"],
+    internal_networks: ["back"],
     network: "none",
     aliases: ["broker", "mqtt"],
     health_timeout_s: 300,
@@ -182,6 +183,10 @@ describe("an app", () => {
     group_add: ["20", "audio"],
     pids_limit: 200,
     security_opt: ["no-new-privileges"],
+    pid: "host",
+    ipc: "host",
+    memory_swap_limit: -1,
+    no_healthcheck: true,
     project: "line-3",
     files: [{ target: "/etc/app.conf", size: 12, sha256: DIGEST, mode: "0444", owner: "1:2", secret: true }],
   };

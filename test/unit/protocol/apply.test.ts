@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { sharedName } from "../../../src/protocol/app-network.ts";
 import { applyRequestSchema, applySchema, MAX_APPLY_APPS, MAX_KEPT_IMAGES } from "../../../src/protocol/apply.ts";
 import { requiredFeatures } from "../../../src/protocol/features.ts";
 import { listIssues } from "../../../src/protocol/request-error.ts";
@@ -58,6 +59,26 @@ test("an app that others wait for to complete may end by itself, and the device 
     usedBy: "depends_on[].condition",
   });
   for (const apps of [undefined, null, [null], [{ depends_on: [{}] }]]) expect(() => needed({ apps })).not.toThrow();
+});
+
+const on = (name: string, isInternal: boolean) =>
+  app(name, { networks: ["back"], ...(isInternal && { internal_networks: ["back"] }) });
+
+describe("a network", () => {
+  test.each<[string, object[], string[]]>([
+    ["is internal for all", [on("a", true), on("b", true)], []],
+    ["is internal for none", [on("a", false), on("b", false)], []],
+    ["is internal for some", [on("a", true), on("b", false), on("c", true)], ["apps[1].app.internal_networks"]],
+  ])("that %s of its apps is refused where they would not meet", (_, apps, paths) => {
+    expect(problems({ apps }).map(({ path }) => path)).toEqual(paths);
+  });
+
+  test("does not share its names with the internal one of the same name", () => {
+    const one = { name: "a", aliases: ["x"], networks: ["back"] };
+    const inner = { ...one, internal_networks: ["back"] };
+    expect(sharedName(inner, { ...one, name: "b" })).toBeUndefined();
+    expect(sharedName(inner, { ...inner, name: "b" })).toBe("x");
+  });
 });
 
 describe("a volume with several writers", () => {

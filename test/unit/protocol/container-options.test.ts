@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
+import { parseAppSpec, parseNewAppSpec } from "../../../src/protocol/app-spec.ts";
 import { canonicalOptions } from "../../../src/protocol/canonical-options.ts";
 import { CAPABILITIES } from "../../../src/protocol/capabilities.ts";
 import type { ContainerOptions } from "../../../src/protocol/container-options.ts";
@@ -149,6 +149,9 @@ describe("the options of a container", () => {
       { labels: Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`k${n}`, "x".repeat(1000)])) },
       "16384 characters in all",
     ],
+    [{ pid: "container:other" }, "pid: must be host"],
+    [{ ipc: "shareable" }, "ipc: must be host"],
+    [{ memory_limit: 67_108_864, memory_swap_limit: 0 }, "memory_swap_limit: must not be 0"],
     [{ stop_signal: "TERM" }, "stop_signal: must be a signal"],
     [{ stop_signal: "65" }, "stop_signal: must be a signal"],
     [{ group_add: ["a", "a"] }, "group_add: a group appears twice"],
@@ -160,6 +163,23 @@ describe("the options of a container", () => {
     [{ gpus: { ids: [] } }, "gpus.ids: must not be empty"],
   ])("%j is refused", (fields, reason) => {
     expect(refusal(fields)).toContain(reason);
+  });
+
+  test("of a new app must not contradict each other", () => {
+    const sysctls = { "kernel.shmmax": "1", "net.core.somaxconn": "1" };
+    const parsedNew = parseNewAppSpec({ name: "a", image: "a:1", ipc: "host", shm_size: 65_536, sysctls });
+    const paths = ["shm_size", "sysctls.kernel.shmmax"];
+    expect(parsedNew).toMatchObject({ error: { details: { issues: paths.map((path) => ({ path })) } } });
+    expect(parseNewAppSpec({ name: "a", image: "a:1", shm_size: 65_536, sysctls })).toMatchObject({ ok: true });
+    for (const memory of [{}, { memory_limit: 67_108_864 }]) {
+      expect(parseNewAppSpec({ name: "a", image: "a:1", ...memory, memory_swap_limit: 8_388_608 })).toMatchObject({
+        error: { details: { issues: [{ path: "memory_swap_limit" }] } },
+      });
+    }
+    const healthcheck = { command: ["check"] };
+    expect(parseNewAppSpec({ name: "a", image: "a:1", healthcheck, no_healthcheck: true })).toMatchObject({
+      error: { details: { issues: [{ path: "no_healthcheck" }] } },
+    });
   });
 
   test("must not contradict the app's other fields", () => {

@@ -68,21 +68,25 @@ test("a peer has the features of its protocol version and of those before", () =
 
 describe("the fields of an app", () => {
   test.each([
-    ["an app", appSpecSchema, STORED_FILE_FIELDS],
-    ["an update", appUpdateSchema, REQUESTED_FILE_FIELDS],
-  ])("of %s are each of the first version or listed as added, with a feature", (_name, schema, files) => {
-    const added: Readonly<Record<string, Readonly<Record<string, string>>>> = ADDED_FIELDS;
-    const first: Readonly<Record<string, readonly string[]>> = { ...FIRST_FIELDS, files };
-    const places = new Set([...Object.keys(first), ...Object.keys(added)]);
-    const listed = [...places].map((place) => [
-      place,
-      [...(first[place] ?? []), ...Object.keys(added[place] ?? {})].toSorted(),
-    ]);
-    expect(fieldsByPlace(schema)).toEqual(Object.fromEntries(listed));
-    for (const feature of Object.values(added).flatMap((fields) => Object.values(fields))) {
-      expect(Object.keys(INTRODUCED)).toContain(feature);
-    }
-  });
+    // What the device keeps of a file has no content.
+    ["an app", appSpecSchema, STORED_FILE_FIELDS, { ...ADDED_FIELDS, files: {} }],
+    ["an update", appUpdateSchema, REQUESTED_FILE_FIELDS, ADDED_FIELDS],
+  ])(
+    "of %s are each of the first version or listed as added, with a feature",
+    (_name, schema, files, listedAsAdded) => {
+      const added: Readonly<Record<string, Readonly<Record<string, string>>>> = listedAsAdded;
+      const first: Readonly<Record<string, readonly string[]>> = { ...FIRST_FIELDS, files };
+      const places = new Set([...Object.keys(first), ...Object.keys(added)]);
+      const listed = [...places].map((place) => [
+        place,
+        [...(first[place] ?? []), ...Object.keys(added[place] ?? {})].toSorted(),
+      ]);
+      expect(fieldsByPlace(schema)).toEqual(Object.fromEntries(listed));
+      for (const feature of Object.values(added).flatMap((fields) => Object.values(fields))) {
+        expect(Object.keys(INTRODUCED)).toContain(feature);
+      }
+    },
+  );
 
   test("that were added are found wherever they are, each once", () => {
     const spec = {

@@ -11,22 +11,31 @@ export interface AppNetwork {
   readonly network: string;
   /** Of the engine's object. */
   readonly name: string;
+  /** Whether it leads nowhere else. */
+  readonly isInternal: boolean;
 }
 
 /**
  * Returns the networks an app is to be on; none where it uses the host's network, or none at all. The first one gives the
- * container its published ports.
+ * container its published ports, which an internal one cannot.
  *
  * @param prefix distinguishes the networks of this agent: see `enginePrefix`
  */
 export function networksOf(
-  { host_network, networks, network }: Pick<AppSpec, "host_network" | "networks" | "network">,
+  { host_network, networks, internal_networks: internal = [], network }: NetworkSpec,
   prefix: string,
 ): readonly AppNetwork[] {
   if (host_network || network === "none") return [];
-  if (!networks) return [{ network: SHARED, name: prefix }];
-  return networks.map((own) => ({ network: own, name: `${prefix}.${own}` }));
+  if (!networks) return [{ network: SHARED, name: prefix, isInternal: false }];
+  const all = networks.map((own) => {
+    const isInternal = internal.includes(own);
+    // An engine cannot change a network, so the two kinds are apart.
+    return { network: own, name: `${prefix}${isInternal ? "-internal" : ""}.${own}`, isInternal };
+  });
+  return [...all.filter(({ isInternal }) => !isInternal), ...all.filter(({ isInternal }) => isInternal)];
 }
+
+type NetworkSpec = Pick<AppSpec, "host_network" | "networks" | "internal_networks" | "network">;
 
 /**
  * Returns the names of networks that a container lacks.

@@ -1,6 +1,7 @@
 import { type NamedOnNetworks, networkIssues, sharedName } from "../../../protocol/app-network.ts";
 import type { AppSpec } from "../../../protocol/app-spec.ts";
 import type { DeploymentStep } from "../../../protocol/deployment-event.ts";
+import { optionIssues } from "../../../protocol/option-rules.ts";
 import { type ErrorCode, type ErrorDetails, errorEntry } from "../../../protocol/errors.ts";
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../../protocol/limits.ts";
 import { findOptionRefusal } from "./check-options.ts";
@@ -97,7 +98,7 @@ export function findRefusal(spec: AppSpec, hostState: HostState): Refusal | unde
   return (
     findPortOutOfRange(spec) ??
     findDuplicatePort(spec) ??
-    findNetworkContradiction(spec) ??
+    findContradiction(spec) ??
     findNameConflict(spec, hostState) ??
     findPolicyDenial(hostState) ??
     findExceededLimit(spec, hostState) ??
@@ -120,8 +121,8 @@ function findDuplicatePort(spec: AppSpec): Refusal | undefined {
 }
 
 /** A contradiction that an update brings about; of a new app it is an error of the request. */
-function findNetworkContradiction(spec: AppSpec): Refusal | undefined {
-  const issues = networkIssues(spec);
+function findContradiction(spec: AppSpec): Refusal | undefined {
+  const issues = [...networkIssues(spec), ...optionIssues(spec)];
   const [first] = issues;
   if (!first) return undefined;
   return { code: "InvalidRequest", message: `${first.path}: ${first.reason}.`, details: { issues } };

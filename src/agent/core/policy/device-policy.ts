@@ -2,6 +2,10 @@
 export interface Policy {
   readonly privileged: boolean;
   readonly host_network: boolean;
+  /** Whether apps may have the device's processes; not set for no. */
+  readonly host_pid?: boolean | undefined;
+  /** Whether apps may have the device's shared memory; not set for no. */
+  readonly host_ipc?: boolean | undefined;
   readonly mounts: {
     /** Path prefixes apps may mount; an empty list allows every path that is not denied. */
     readonly allow: readonly string[];

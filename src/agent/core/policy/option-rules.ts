@@ -32,7 +32,8 @@ export function findOptionViolation(spec: AppSpec, policy: Policy): PolicyViolat
     findSysctlViolation(spec, policy) ??
     findLogViolation(spec, policy) ??
     findGpuViolation(spec, policy) ??
-    findSecurityViolation(spec, policy)
+    findSecurityViolation(spec, policy) ??
+    findNamespaceViolation(spec, policy)
   );
 }
 
@@ -87,6 +88,19 @@ function findSecurityViolation({ security_opt = [] }: AppSpec, policy: Policy): 
   return denied === undefined
     ? undefined
     : notAllowed("policy.security_opt.allow", `apps to have the security option ${denied}`, denied);
+}
+
+function findNamespaceViolation({ pid, ipc }: AppSpec, policy: Policy): PolicyViolation | undefined {
+  if (pid && !policy.host_pid) return notShared("policy.host_pid", "to see the processes");
+  if (ipc && !policy.host_ipc) return notShared("policy.host_ipc", "to have the shared memory");
+  return undefined;
+}
+
+function notShared(rule: string, what: string): PolicyViolation {
+  const message =
+    `This device does not allow apps ${what} of the device. To allow it, set \`${rule}\` in the device's configuration; ` +
+    "`policy.privileged` does not include it.";
+  return { rule, message };
 }
 
 /** GPUs are device files: where the policy lists those, it has to allow GPUs too. */

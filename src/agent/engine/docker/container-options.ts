@@ -6,7 +6,7 @@ type Options = ContainerRequest["options"];
 
 /** Returns the options that the body of the engine's create call has at the top. */
 export function containerFields(options: Options = {}): Partial<ContainerCreateOptions> {
-  const { entrypoint, user, working_dir, hostname, stop_signal, stop_grace_s } = options;
+  const { entrypoint, user, working_dir, hostname, stop_signal, stop_grace_s, no_healthcheck } = options;
   return {
     ...(entrypoint && { Entrypoint: [...entrypoint] }),
     ...(user !== undefined && { User: user }),
@@ -15,6 +15,7 @@ export function containerFields(options: Options = {}): Partial<ContainerCreateO
     ...(stop_signal !== undefined && { StopSignal: stop_signal }),
     // The engine's own, for when it stops the container itself, as at a reboot.
     ...(stop_grace_s !== undefined && { StopTimeout: stop_grace_s }),
+    ...(no_healthcheck === true && { Healthcheck: { Test: ["NONE"] } }),
   };
 }
 
@@ -30,13 +31,14 @@ export function podmanDefaults({ options, hostNetwork }: ContainerRequest, isRoo
     ...(!hostNetwork && !isRootless && { "net.ipv4.ping_group_range": "0 2147483647" }),
     ...options?.sysctls,
   };
-  return { ShmSize: SHM_BYTES, PidsLimit: UNLIMITED, Sysctls: sysctls };
+  // The device's shared memory has the device's size.
+  return { ...(!options?.ipc && { ShmSize: SHM_BYTES }), PidsLimit: UNLIMITED, Sysctls: sysctls };
 }
 
 /** Returns the options that belong to the `HostConfig` of the engine's create call. */
 export function hostFields(options: Options = {}, kind: EngineInfo["kind"]): Partial<HostConfig> {
   const { cap_add, cap_drop, read_only, tmpfs, shm_size, ulimits, sysctls, extra_hosts, dns, init, gpus } = options;
-  const { group_add, pids_limit, security_opt } = options;
+  const { group_add, pids_limit, security_opt, pid, ipc, memory_swap_limit } = options;
   return {
     ...(cap_add && { CapAdd: [...cap_add] }),
     ...(cap_drop && { CapDrop: [...cap_drop] }),
@@ -52,6 +54,9 @@ export function hostFields(options: Options = {}, kind: EngineInfo["kind"]): Par
     ...(group_add && { GroupAdd: [...group_add] }),
     ...(pids_limit !== undefined && { PidsLimit: pids_limit }),
     ...(security_opt && { SecurityOpt: [...security_opt] }),
+    ...(pid && { PidMode: pid }),
+    ...(ipc && { IpcMode: ipc }),
+    ...(memory_swap_limit !== undefined && { MemorySwap: memory_swap_limit }),
   };
 }
 

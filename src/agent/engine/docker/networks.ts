@@ -74,7 +74,7 @@ export class DockerNetworks implements EngineNetworks {
     });
   }
 
-  create({ name, labels, subnet }: NetworkRequest, signal: AbortSignal): Promise<void> {
+  create({ name, labels, subnet, isInternal = false }: NetworkRequest, signal: AbortSignal): Promise<void> {
     return this.#options.change(signal, async (abortSignal) => {
       const isPodman = (await this.#options.kind(abortSignal)) === "podman";
       await this.#docker().createNetwork({
@@ -83,6 +83,7 @@ export class DockerNetworks implements EngineNetworks {
         ...(isPodman && { Options: { isolate: "true" } }),
         Driver: "bridge",
         CheckDuplicate: true,
+        Internal: isInternal,
         Labels: { ...labels },
         ...(subnet !== undefined && { IPAM: { Driver: "default", Config: [{ Subnet: subnet }] } }),
         abortSignal,

@@ -20,6 +20,7 @@ interface Info {
   readonly DriverStatus?: readonly (readonly string[])[] | null;
   readonly DockerRootDir?: string;
   readonly MemoryLimit?: boolean;
+  readonly SwapLimit?: boolean;
   readonly CpuCfsQuota?: boolean;
   /** Spelling of some versions of Podman. */
   readonly CPUCfsQuota?: boolean;
@@ -58,7 +59,11 @@ export async function readInfo(docker: Docker, abortSignal: AbortSignal): Promis
     limits:
       kind === "podman" && isRootless
         ? await delegatedLimits(docker, abortSignal)
-        : { memory: info.MemoryLimit ?? true, cpu: info.CpuCfsQuota ?? info.CPUCfsQuota ?? true },
+        : {
+            memory: info.MemoryLimit ?? true,
+            cpu: info.CpuCfsQuota ?? info.CPUCfsQuota ?? true,
+            swap: info.SwapLimit ?? true,
+          },
     ...(kind === "docker" && !isContainerdStore(info) && { maxLayers: MAX_LAYERS }),
     // The runtime is added by NVIDIA's Container Toolkit. Podman leaves a request for GPUs out without a word.
     gpus: kind === "docker" && Object.hasOwn(info.Runtimes ?? {}, "nvidia"),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { convert, convertWeb, variables } from "../../../support/edgectl/compose.ts";
 
-const NAMED = "volumes:\n  data:\nnetworks:\n  front:\n  back: {name: shared}\n";
+const NAMED = "volumes:\n  data:\nnetworks:\n  inner: {internal: true}\n  front:\n  back: {name: shared}\n";
 
 describe("what a service's keys become", () => {
   test.each<[string, object]>([
@@ -25,6 +25,15 @@ describe("what a service's keys become", () => {
       { security_opt: ["no-new-privileges", "seccomp=unconfined", "apparmor=docker-default"] },
     ],
     ["security_opt: ['no-new-privileges:false']", {}],
+    ["healthcheck: {disable: true}", { no_healthcheck: true }],
+    ["healthcheck: {test: [NONE]}", { no_healthcheck: true }],
+    ["healthcheck: {test: NONE}", { no_healthcheck: true }],
+    ["pid: host\nipc: host", { pid: "host", ipc: "host" }],
+    ["ipc: private", {}],
+    ["userns_mode: host", {}],
+    ["mem_limit: 64m\nmemswap_limit: 96m", { memory_limit: 67_108_864, memory_swap_limit: 100_663_296 }],
+    ["mem_limit: 64m\nmemswap_limit: -1", { memory_limit: 67_108_864, memory_swap_limit: -1 }],
+    ["memswap_limit: 1g", {}],
     ["ports: ['127.0.0.1:80:8080', '[::1]:81:81/udp']", { ports: ["127.0.0.1:80:8080/tcp", "::1:81:81/udp"] }],
     ["ports: [{target: 80, published: 30080, host_ip: 192.168.1.5}]", { ports: ["192.168.1.5:30080:80/tcp"] }],
     ["tmpfs: ['/run:exec']", { tmpfs: [{ target: "/run", exec: true }] }],
@@ -118,6 +127,7 @@ describe("what a service's keys become", () => {
     ["networks: [front, back]", { networks: ["gw_front", "shared"] }],
     ["networks: {front: {aliases: [web]}, back: }", { networks: ["gw_front", "shared"] }],
     ["networks: [default]", {}],
+    ["networks: [inner, front]", { networks: ["gw_inner", "gw_front"], internal_networks: ["gw_inner"] }],
     ["network_mode: host", { host_network: true }],
     ["network_mode: none", { network: "none" }],
     ["privileged: true", { privileged: true }],

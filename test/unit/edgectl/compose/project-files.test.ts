@@ -70,7 +70,7 @@ describe("several files", () => {
   });
 
   test("a problem names the file that it is in", () => {
-    const { problems } = convert(WEB, { others: ["services:\n  web:\n    pid: host\n    uts: host\n"] });
+    const { problems } = convert(WEB, { others: ["services:\n  web:\n    cpuset: 0\n    uts: host\n"] });
     expect(problems.map((line) => line.split(" ")[0])).toEqual(["f2:3:5:", "f2:4:5:"]);
   });
 

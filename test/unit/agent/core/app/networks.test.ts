@@ -15,6 +15,7 @@ describe("the networks of an app", () => {
   it.each([
     [{}, ["p"]],
     [{ networks: ["a", "b"] }, ["p.a", "p.b"]],
+    [{ networks: ["a", "b"], internal_networks: ["a"] }, ["p.b", "p-internal.a"]],
     [{ network: "none" }, []],
     [{ host_network: true }, []],
   ])("of %j are %j", (fields, names) => {
@@ -49,6 +50,8 @@ describe("the networks of an app", () => {
 
   it.each([
     [{ networks: ["a"], network: "none" }, "networks"],
+    [{ networks: ["a"], internal_networks: ["b"] }, "internal_networks"],
+    [{ internal_networks: ["b"] }, "internal_networks"],
     [{ networks: ["a"], host_network: true }, "networks"],
     [{ network: "none", host_network: true }, "network"],
     [{ network: "none", ports: [{ host_port: 30_000, target_port: 80 }] }, "ports"],

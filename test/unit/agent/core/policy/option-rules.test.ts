@@ -62,6 +62,17 @@ describe("the policy on the options of a container", () => {
     },
   );
 
+  test.each([
+    ["policy.host_pid", { pid: "host" }, { host_pid: true }],
+    ["policy.host_ipc", { ipc: "host" }, { host_ipc: true }],
+  ] as const)("denies what %s names unless it is set, also where apps may be privileged", (rule, fields, allowed) => {
+    expect(violation(fields, { privileged: true })).toMatchObject({
+      rule,
+      message: expect.stringContaining("does not include it") as string,
+    });
+    expect(violation(fields, allowed)).toBeUndefined();
+  });
+
   test("denies every capability at once unless ALL is listed, which allows each", () => {
     const listed = { capabilities: { allow: UNUSUAL_CAPABILITIES } };
     expect(violation({ cap_add: ["ALL"] }, listed)?.message).toContain("every capability");
