@@ -156,8 +156,14 @@ volumes:
   const again = await apply("compose.yaml", "--map-ports", "--yes");
   expect(again.stdout).toContain("Nothing to change.");
   expect([...again.stdout.matchAll(/(\d+):8080/g)].map(([, port]) => Number(port))).toEqual(ports);
-  const shown = await edgectl("apps", "show", system().asset.serialNumber, web, "--json");
-  expect(JSON.parse(shown.stdout)).toMatchObject({
-    spec: { project: name.toLowerCase().replaceAll(/[^a-z0-9_-]/g, "") },
-  });
+  const own = name.toLowerCase().replaceAll(/[^a-z0-9_-]/g, "");
+  const shown = await edgectl("apps", "show", system().asset.serialNumber, `${own}/${web}`, "--json");
+  expect(JSON.parse(shown.stdout)).toMatchObject({ name: `${own}.${web}`, spec: { project: own } });
+
+  // Another project has a service of the same name, and neither is in the other's way.
+  const service = `${web}: { image: "${image}", restart: always, pull_policy: missing, ports: ["80:${WEB_PORT}"] }`;
+  const other = await project({ "compose.yaml": `services:\n  ${service}\n` });
+  const beside = await other.apply("compose.yaml", "--map-ports", "--yes");
+  expect(beside).toMatchObject({ code: 0, stderr: "" });
+  expect((await apply("compose.yaml", "--map-ports", "--yes")).stdout).toContain("Nothing to change.");
 });

@@ -132,11 +132,14 @@ describe.skipIf(missingEngine !== undefined)(
     });
 
     test("as a compose file works together, on ports of the device", { timeout: TIMEOUT }, async () => {
-      const project = ["--project", system().name("plant")];
+      const name = system().name("plant");
+      const project = ["--project", name];
       const applied = await example.succeed("-f compose.yaml", "--yes", ...project);
-      for (const app of APPS) expect(applied).toContain(`App ${app} is running.`);
+      const apps = APPS.map((app) => `${name}.${app}`);
+      for (const app of apps) expect(applied).toContain(`App ${app} is running.`);
+      example.useProject(name);
       for (const [, app, port, own] of applied.matchAll(/^ +(\S+) +(\d+):(\d+) /gm)) {
-        expect(APPS).toContain(app);
+        expect(apps).toContain(app);
         example.usePort(own === "80" ? 30_080 : own === "9090" ? 30_090 : 31_883, Number(port));
       }
       await using _editor = await sendFlows();

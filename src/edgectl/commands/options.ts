@@ -7,7 +7,11 @@ import { parseTime } from "../../lib/terminal/time.ts";
 export const ASSET = ["<asset>", "serial number, SIM SID, ICCID or UUID"] as const;
 
 /** The argument that names an app of a device. */
-export const APP = ["<app>", "name of the app"] as const;
+export const APP = [
+  "<app>",
+  "name of the app; PROJECT/SERVICE for a service of a compose file",
+  (text: string): string => text.replace("/", "."),
+] as const;
 
 const DEFAULT_RETRY_S = 300;
 const MAX_RETRY_S = 86_400;

@@ -11,7 +11,7 @@ import type { Lookup } from "./interpolate.ts";
 import { FILE_KEYS, FILE_SECTIONS, type KeyRule, SERVICE_KEYS } from "./keys.ts";
 import { finishSwap } from "./limits.ts";
 import { finishPull, finishRestart } from "./misc.ts";
-import { checkNetwork, finishNames, finishNetworks, usesDefaultNetwork } from "./networks.ts";
+import { checkNetwork, finishNames, finishNetworks } from "./networks.ts";
 import { profileOf, selectServices } from "./profiles.ts";
 import { mergeProjectFiles } from "./project-files.ts";
 import { type ComposeFile, FurtherNames, ServiceDraft } from "./service.ts";
@@ -65,7 +65,6 @@ export function convertCompose(documents: readonly DocumentNode[], options: Comp
     volumes: section("volumes"),
     configs: section("configs"),
     secrets: section("secrets"),
-    usesDefaultNetwork: usesDefaultNetwork(services, section("networks")),
     lookup,
     local,
     problemsOf,
@@ -117,6 +116,7 @@ function toApp(service: ServiceDraft): DraftApp {
   const { name, value } = service;
   return {
     name,
+    isService: true,
     path: value.path,
     place: value.place,
     fields: service.fields,

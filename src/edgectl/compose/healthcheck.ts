@@ -14,7 +14,6 @@ export const convertHealthcheck: Converter = (value, service) => {
     service.set("no_healthcheck", true, value.place);
     return;
   }
-  const test = fields.get("test");
   if (!test) {
     value.refuse("needs `test`: times alone do not change the check of the image.");
     return;
@@ -41,7 +40,11 @@ export const convertHealthcheck: Converter = (value, service) => {
   service.set("healthcheck", check, value.place);
 };
 
-const ALWAYS_HEALTHY = 'Give a `test` that always succeeds, such as ["CMD", "true"].';
+/** `test: NONE`, alone or in a list. */
+function isNone(test: Value | undefined): boolean {
+  const node = test?.node.kind === "list" && test.node.items.length === 1 ? test.node.items[0] : test?.node;
+  return node?.kind === "scalar" && node.value === "NONE";
+}
 
 function commandOf(test: Value): string[] | undefined {
   if (!test.isList) {
@@ -49,7 +52,6 @@ function commandOf(test: Value): string[] | undefined {
     return text === undefined ? undefined : ["/bin/sh", "-c", text];
   }
   const [kind, ...rest] = test.items().map((item) => item.text() ?? "");
-  if (kind === "NONE") return test.refuse("cannot turn off the check of the image.", ALWAYS_HEALTHY);
   if (kind === "CMD" && rest.length > 0) return rest;
   if (kind === "CMD-SHELL" && rest.length === 1) return ["/bin/sh", "-c", ...rest];
   return test.refuse('must be a text, ["CMD", PROGRAM, …] or ["CMD-SHELL", COMMAND].');

@@ -30,7 +30,7 @@ import { convertPorts } from "./ports.ts";
 import { readSize, readWholeSeconds } from "./quantities.ts";
 import { read } from "./misc.ts";
 import { convertBuild } from "./refused.ts";
-import { convertSecurityOptions } from "./security.ts";
+import { convertIpc, convertPid, convertSecurityOptions, convertUserNamespace } from "./security.ts";
 import type { Converter } from "./service.ts";
 import { convertTmpfs } from "./tmpfs.ts";
 import { convertVolumes } from "./volumes.ts";

@@ -1,3 +1,4 @@
+import type { Place } from "../documents/node.ts";
 import type { Value } from "../documents/value.ts";
 import { refuseUnknown } from "./unknown.ts";
 import type { ComposeFile, Converter, ServiceDraft } from "./service.ts";
@@ -11,7 +12,10 @@ export const convertNetworkMode: Converter = (value, service) => {
   if (service.value.fields().has("networks")) value.refuse("cannot be used together with `networks`.");
   if (mode === "host") service.set("host_network", true, value.place);
   else if (mode === "none") service.set("network", "none", value.place);
-  else if (mode === "bridge") value.note("is the network of all apps here, on which they find each other by name.");
+  else if (mode === "bridge")
+    value.note(
+      "is the network here of all apps that name none; by a service's own name it is found on the project's networks only.",
+    );
   else if (/^(?:service|container):/.test(mode)) {
     value.refuse(
       "cannot share the network of another app.",
@@ -27,10 +31,9 @@ export const convertNetworks: Converter = (value, service, file) => {
   for (const [name, item] of references) {
     if (name === undefined) continue;
     if (item.isMap) readSettings(item, service.name, file);
-    if (name === DEFAULT_NETWORK && !file.usesDefaultNetwork) continue;
     if (name !== DEFAULT_NETWORK && !file.networks.has(name)) {
       item.refuse(`names the network ${name}, which is not under the \`networks\` of this file.`);
-    } else service.append("networks", networkName(name, file), item.place);
+    } else addNetwork(name, item.place, service, file);
   }
 };
 
@@ -51,11 +54,11 @@ function readSettings(network: Value, app: string, file: ComposeFile): void {
 
 /** Sets the further names of a service once all services are converted. Without networks it has none. */
 export function finishNames(service: ServiceDraft, { names }: ComposeFile): void {
-  if (service.has("host_network") || service.has("network")) return;
+  if (!service.has("networks")) return;
   for (const [name, place] of names.of(service.name)) service.append("aliases", name, place);
 }
 
-/** Sets the network of a service that names none, where others name the default one. */
+/** Sets the network of a service that names none: that of its project. */
 export function finishNetworks(service: ServiceDraft, file: ComposeFile): void {
   const fields = service.value.fields();
   if (fields.has("network_mode") || service.lengthOf("networks") > 0) return;
@@ -74,26 +77,13 @@ function networkName(name: string, { project, networks }: ComposeFile): string {
   const external = fields?.get("external");
   const externalName = external?.isMap ? external.fields().get("name") : undefined;
   const own = (externalName ?? fields?.get("name"))?.text();
-  const isExternal = external !== undefined && (external.isMap || external.boolean() === true);
-  return own ?? (isExternal ? name : `${project.toLowerCase()}_${name}`);
+  const isOfEngine = external !== undefined && (external.isMap || external.boolean() === true);
+  return own ?? (isOfEngine ? name : `${project.toLowerCase()}_${name}`);
 }
 
-/** Whether the default network needs a name: it has one, or a service is in it and in others. */
-export function usesDefaultNetwork(
-  services: ReadonlyMap<string, Value>,
-  networks: ReadonlyMap<string, Value>,
-): boolean {
-  if (networks.get(DEFAULT_NETWORK)?.fields().has("name")) return true;
-  return [...services.values()].some((service) => {
-    const networks = service.isMap ? service.fields().get("networks") : undefined;
-    const node = networks?.node;
-    if (node?.kind === "list") {
-      return (
-        node.items.length > 1 && node.items.some((item) => item.kind === "scalar" && item.value === DEFAULT_NETWORK)
-      );
-    }
-    return node?.kind === "map" && node.entries.length > 1 && node.entries.some(({ key }) => key === DEFAULT_NETWORK);
-  });
+function isExternal(network: Value): boolean {
+  const external = network.fields().get("external");
+  return external !== undefined && (external.isMap || external.boolean() === true);
 }
 
 /** Checks a network's own definition: the device makes all networks alike. */
@@ -110,11 +100,8 @@ export function checkNetwork(network: Value): void {
           "is the network of this name that the agent's apps share, which is made if it is missing. Containers that the agent does not manage are not on it.",
         );
     } else if (key === "internal") {
-      if (value.boolean())
-        value.refuse(
-          "is not supported.",
-          "There is no substitute: without it, its apps reach what is outside of the device.",
-        );
+      // Compose refuses both together too: the network is as it was made.
+      if (value.boolean() && isExternal(network)) value.refuse("cannot be said of an external network.", "Remove it.");
     } else if (key === "attachable") value.note("has no effect here.");
     else if (key === "ipam")
       value.note("has no effect here: the device chooses addresses within its `networks.subnets`.");

@@ -15,8 +15,6 @@ export interface ComposeFile {
   readonly volumes: ReadonlyMap<string, Value>;
   readonly configs: ReadonlyMap<string, Value>;
   readonly secrets: ReadonlyMap<string, Value>;
-  /** Whether a service names the network `default` beside others. */
-  readonly usesDefaultNetwork: boolean;
   /** The variables of the shell and of `.env`. */
   readonly lookup: Lookup;
   readonly local: LocalFiles;
@@ -82,6 +80,12 @@ export class ServiceDraft {
     if (value === undefined) return;
     this.#fields.set(field, value);
     this.#places.set(field, place);
+  }
+
+  /** Takes a field back. */
+  unset(field: string): void {
+    this.#fields.delete(field);
+    this.#places.delete(field);
   }
 
   /** Appends an entry to a field that is a list. */

@@ -122,9 +122,8 @@ function longTmpfs(value: Value, target: string, service: ServiceDraft): void {
 
 function mount(value: Value, asked: Mount, service: ServiceDraft, file: ComposeFile): void {
   const { source, target, isReadonly } = asked;
-  if (source.startsWith("~")) {
-    value.refuse("names a home directory, which the device does not have.", "Write the path on the device from / on.");
-  } else if (source.startsWith("/")) {
+  if (source.startsWith("~")) homeMount(value, asked, service, file);
+  else if (source.startsWith("/")) {
     service.append("volumes", { local: source, target, readonly: isReadonly }, value.place);
   } else if (source.startsWith(".")) {
     localMount(value, { source, target, isReadonly }, service, file);
@@ -137,6 +136,38 @@ function mount(value: Value, asked: Mount, service: ServiceDraft, file: ComposeF
     const advice = `Add it there (${source}:), or write ./${source} for a file beside this one.`;
     value.refuse(`names the volume ${source}, which is not under the \`volumes\` of this file.`, advice);
   }
+}
+
+/** A directory of this machine's user is made by compose if it is missing. What is in one stays here. */
+function homeMount(
+  value: Value,
+  { source, target, isReadonly }: Mount,
+  service: ServiceDraft,
+  file: ComposeFile,
+): void {
+  const home = file.lookup("HOME");
+  const path = home !== undefined && source.startsWith("~/") ? posix.join(home, source.slice(2)) : undefined;
+  const kind = path === undefined ? "other" : file.local.kindOf(path);
+  const isEmpty = kind === "missing" || (kind === "directory" && isWithoutFiles(path ?? "", file));
+  if (isEmpty && !isNameOfFile(source)) emptyVolume(value, { source, target, isReadonly }, service, file);
+  else {
+    value.refuse(
+      "names what is in a home directory, which the device does not have.",
+      "Write the path on the device from / on, or ./ for files beside this one.",
+    );
+  }
+}
+
+/** What compose would make as an empty directory. */
+function emptyVolume(
+  value: Value,
+  { source, target, isReadonly }: Mount,
+  service: ServiceDraft,
+  file: ComposeFile,
+): void {
+  const name = directoryVolume(source, file);
+  service.append("volumes", { name, target, readonly: isReadonly, nocopy: true }, value.place);
+  value.note(`mounts ${source}, which is empty here: on the device it is the volume ${name}.`);
 }
 
 /** A relative path is on this machine: what is there comes with the app. */
@@ -155,9 +186,7 @@ function localMount(
     return;
   }
   if (kind === "missing" || (kind === "directory" && isWithoutFiles(source, file))) {
-    const name = directoryVolume(source, file);
-    service.append("volumes", { name, target, readonly: isReadonly, nocopy: true }, value.place);
-    value.note(`mounts ${source}, which is empty here: on the device it is the volume ${name}.`);
+    emptyVolume(value, { source, target, isReadonly }, service, file);
     return;
   }
   if (kind === "other") {

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from "commander";
 import type { AppSpec, PortMapping, Volume } from "../../protocol/app-spec.ts";
+import { UNLIMITED_SWAP } from "../../protocol/container-rights.ts";
 import { parseOwner, volumeName } from "../../protocol/volume-fields.ts";
 
 export type DeviceMapping = NonNullable<AppSpec["devices"]>[number];

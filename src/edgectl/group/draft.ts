@@ -22,6 +22,8 @@ export interface DraftDependency {
 /** An app of a file, in the format of the API but not validated yet. */
 export interface DraftApp {
   readonly name: string;
+  /** Whether it is a service of a compose file, whose app gets the project in its name. */
+  readonly isService?: boolean;
   /** How messages call it, such as `services.web`. */
   readonly path: string;
   readonly place: Place;

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../protocol/limits.ts";
 import type { Problems } from "../documents/problems.ts";
+import { serviceOf } from "./app-names.ts";
 import type { Draft, DraftPort } from "./draft.ts";
 
 const PORTS = MAX_HOST_PORT - MIN_HOST_PORT + 1;
@@ -88,7 +89,7 @@ function isInRange(port: number | undefined): port is number {
 /** The protocol does not count, so that a port of both protocols gets the same number if it is free. */
 function startOf(project: string, app: string, targetPort: number): number {
   const digest = createHash("sha256")
-    .update(JSON.stringify([project, app, targetPort]))
+    .update(JSON.stringify([project, serviceOf(project, app), targetPort]))
     .digest();
   return digest.readUInt32BE(0) % PORTS;
 }

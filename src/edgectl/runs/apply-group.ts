@@ -10,6 +10,7 @@ import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import { renderGroupPlan, renderMappedPorts } from "../views/group-plan-view.ts";
 import { type InstalledPort, type MappedPort, mapPorts, requirePorts } from "../group/map-ports.ts";
+import { type InstalledName, nameApps } from "../group/app-names.ts";
 import type { GroupFile } from "../group-file/read-group.ts";
 import { buildGroupRequest, checkGroupRequest, type GroupFlags, type GroupRequest } from "../group/request.ts";
 
@@ -39,9 +40,10 @@ export function checkGroup(file: GroupFile, options: GroupOptions): void {
 
 /** Adds the problems that `checkGroup` throws. */
 export function findGroupProblems(
-  { draft, problems }: GroupFile,
+  { draft: services, problems }: GroupFile,
   options: Pick<GroupOptions, keyof GroupFlags | "mapPorts" | "execution">,
 ): void {
+  const draft = nameApps(services);
   const ports = options.mapPorts ? mapPorts(draft, [], problems) : requirePorts(draft, problems);
   checkGroupRequest(buildGroupRequest(draft, ports, options, options.execution), draft, problems);
 }
@@ -92,13 +94,16 @@ async function buildRequest(
   { printer }: Context,
   client: ApiClient,
   asset: string,
-  { draft, problems }: GroupFile,
+  { draft: services, problems }: GroupFile,
   options: GroupOptions,
 ): Promise<GroupRequest> {
+  const apps =
+    options.mapPorts || services.apps.some(({ isService }) => isService) ? await installedApps(client, asset) : [];
+  const draft = nameApps(services, apps);
   if (!options.mapPorts) {
     return buildGroupRequest(draft, requirePorts(draft, problems), options, options.execution);
   }
-  const ports = mapPorts(draft, await installedPorts(client, asset), problems);
+  const ports = mapPorts(draft, apps.flatMap(portsOf), problems);
   problems.throwIfAny();
   const chosen = ports.filter(({ port, hostPort }) => port.hostPort !== hostPort);
   if (printer.json) printer.jsonLine({ ports: chosen.map(portDocument) });
@@ -106,13 +111,23 @@ async function buildRequest(
   return buildGroupRequest(draft, ports, options, options.execution);
 }
 
-async function installedPorts(client: ApiClient, asset: string): Promise<InstalledPort[]> {
+type ListedApp = Awaited<ReturnType<typeof listApps>>["apps"][number];
+
+interface InstalledApp extends InstalledName {
+  readonly ports: ListedApp["ports"];
+}
+
+async function installedApps(client: ApiClient, asset: string): Promise<InstalledApp[]> {
   const { apps } = await listApps(client, asset);
-  return apps.flatMap(({ name, ports }) =>
-    ports.map(({ host_port: hostPort, target_port: targetPort, protocol = "tcp" }) => {
-      return { app: name, hostPort, targetPort, protocol };
-    }),
-  );
+  return apps.map(({ name, spec: { project }, ports }) => {
+    return { name, project: typeof project === "string" ? project : undefined, ports };
+  });
+}
+
+function portsOf({ name, ports }: InstalledApp): InstalledPort[] {
+  return ports.map(({ host_port: hostPort, target_port: targetPort, protocol = "tcp" }) => {
+    return { app: name, hostPort, targetPort, protocol };
+  });
 }
 
 function planDocument({ plan, plan_hash, download_bytes, not_in_request }: ApplyPlan): object {

@@ -1,6 +1,7 @@
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
+import { UNLIMITED_SWAP } from "../../protocol/container-rights.ts";
 import { fieldText } from "./field-text.ts";
 
 type Row = [name: string, value: string];

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { parseArgs, promisify } from "node:util";
@@ -15,7 +15,10 @@ import { findGroupProblems } from "../../../src/edgectl/runs/apply-group.ts";
  * what is refused, by key. Repositories are cloned from GitHub unless --repositories has them.
  *
  *   node_modules/.bin/node test/bench/compose-files/main.ts [--repositories DIRECTORY] [--list FILE] [--shared-volumes]
- *     [--verbose]
+ *     [--filled-in] [--verbose]
+ *
+ * Many files leave passwords, users and paths to who runs them, and docker-compose refuses them too without. With --filled-in,
+ * they get what they ask for: a value for each variable that is not set, and the files of variables and secrets that they name.
  */
 
 const run = promisify(execFile);
@@ -37,6 +40,7 @@ const { values } = parseArgs({
     repositories: { type: "string" },
     list: { type: "string", default: join(import.meta.dirname, "files.txt") },
     "shared-volumes": { type: "boolean", default: false },
+    "filled-in": { type: "boolean", default: false },
     verbose: { type: "boolean", default: false },
   },
 });
@@ -82,10 +86,54 @@ async function useExample(directory: string): Promise<void> {
     await copyFile(join(directory, example), join(directory, ".env"));
 }
 
-function check(text: string, path: string): readonly RemarkDocument[] {
+/** Stand-ins by what variables are called; a number, which may be a user, otherwise. */
+const STAND_INS: readonly (readonly [RegExp, string])[] = [
+  [/SOCK/, "/run/stand-in.sock"],
+  [/(^|_)IP(V4)?$|ADDR|HOST$/, "192.0.2.1"],
+  [/PORT/, "8080"],
+  [/PATH|DIR|CFG|CONF/, "/srv/stand-in"],
+];
+
+function standInFor(name: string): string {
+  return STAND_INS.find(([pattern]) => pattern.test(name))?.[1] ?? "1000";
+}
+
+/** What the problems say that is left to who runs the file, made up. Returns the variables. */
+async function fillIn(problems: readonly RemarkDocument[], directory: string): Promise<Record<string, string>> {
+  const variables: Record<string, string> = {};
+  for (const { message } of problems) {
+    const [, variable] = /(?:uses|needs) the variable (\w+)/.exec(message) ?? [];
+    if (variable !== undefined) variables[variable] = standInFor(variable);
+    const [, kind, file] = /^(.+) names (\S+), which is not a file here/.exec(message) ?? [];
+    if (file === undefined || !/env_file|^secrets\./.test(kind ?? "")) continue;
+    await mkdir(dirname(join(directory, file)), { recursive: true });
+    await writeFile(join(directory, file), /env_file/.test(kind ?? "") ? "" : "stand-in");
+  }
+  return variables;
+}
+
+/** Checks the file as it is, or again with what it asks for. */
+async function checkFile(path: string): Promise<readonly RemarkDocument[]> {
+  const text = await readFile(path, "utf8");
+  let problems = check(text, path, {});
+  const env: Record<string, string> = {};
+  // One that is filled in may lead to the next.
+  for (let round = 0; values["filled-in"] && problems.length > 0 && round < 3; round++) {
+    Object.assign(env, await fillIn(problems, dirname(path)));
+    problems = check(text, path, env);
+  }
+  return problems;
+}
+
+function check(text: string, path: string, env: Readonly<Record<string, string>>): readonly RemarkDocument[] {
   try {
     const fileName = basename(path);
-    const options = { project: "public", envFiles: [], env: {}, sharedVolumes: values["shared-volumes"] };
+    const options = {
+      project: "public",
+      envFiles: [],
+      env: { HOME: "/home/nobody-at-all", ...env },
+      sharedVolumes: values["shared-volumes"],
+    };
     const group = readGroupFile([{ text, fileName, path }], options);
     if (!group) return [{ file: fileName, line: 1, column: 1, message: "is no compose file" }];
     findGroupProblems(group, { prune: false, adopt: false, keep: false, mapPorts: true, execution: {} });
@@ -114,7 +162,7 @@ try {
     const into = join(cache, "work", "tree");
     try {
       const path = await extract(file, await fetchRepository(file, join(cache, "repositories")), into);
-      verdicts.push({ file, problems: check(await readFile(path, "utf8"), path) });
+      verdicts.push({ file, problems: await checkFile(path) });
     } catch (error) {
       missing.push(file);
       if (values.verbose) console.error(`${file.repository} ${file.path}: ${String(error)}`);

@@ -4,6 +4,15 @@ import { describe, expect, test } from "vitest";
 import { APPS, COMPOSE, planned, startApply } from "../../support/edgectl/apply-rig.ts";
 import { json } from "../../support/edgectl/scripted-service.ts";
 
+/** An app of the device. */
+const app = (name: string, project: string) => ({
+  name,
+  image: "m",
+  state: "running",
+  spec: { project },
+  ports: [],
+});
+
 describe("edgectl apply of a compose file", () => {
   test("with .env, a file beside it, and the name of its directory as project", async () => {
     await using rig = await startApply();
@@ -13,7 +22,10 @@ describe("edgectl apply of a compose file", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(rig.body()).toMatchObject({
       project: "gw",
-      apps: [{ app: { name: "mosquitto" } }, { app: { image: "web:from-env-file" } }],
+      apps: [
+        { app: { name: "gw.mosquitto", networks: ["gw_default"], aliases: ["mosquitto"] } },
+        { app: { image: "web:from-env-file" }, depends_on: [{ app: "gw.mosquitto" }] },
+      ],
     });
   });
 
@@ -59,7 +71,7 @@ describe("edgectl apply of a compose file", () => {
   test("every problem is shown by line at once, and nothing is sent", async () => {
     await using rig = await startApply();
     const text =
-      "services:\n  a:\n    build: .\n    uts: host\n  b:\n    image: b\n    ports: ['80:80']\n    pid: host\n";
+      "services:\n  a:\n    build: .\n    uts: host\n  b:\n    image: b\n    ports: ['80:80']\n    cpuset: '0'\n";
     const { code, stderr } = await rig.apply(text, "--yes");
     expect(code).toBe(2);
     expect(stderr).toContain("cannot be used: 4 problems. Nothing was sent.");
@@ -70,7 +82,7 @@ describe("edgectl apply of a compose file", () => {
   test("--map-ports shows each port before anything is sent to the device, the same at every repetition", async () => {
     await using rig = await startApply();
     const installed = {
-      name: "mosquitto",
+      name: "gw.mosquitto",
       image: "m",
       state: "running",
       spec: {},
@@ -82,7 +94,7 @@ describe("edgectl apply of a compose file", () => {
     const text = COMPOSE.replace("${TAG}", "1");
     const first = await rig.apply(text, "--dry-run", "--map-ports");
     expect(first.stdout).toMatch(
-      /^Ports on the device:\n {2}mosquitto {2}30488:1883 {2}\(1883 in the file\)\nchecking/,
+      /^Ports on the device:\n {2}gw\.mosquitto {2}30488:1883 {2}\(1883 in the file\)\nchecking/,
     );
     const second = await rig.apply(text, "--dry-run", "--map-ports");
     expect(second.stdout).toBe(first.stdout);
@@ -91,6 +103,19 @@ describe("edgectl apply of a compose file", () => {
     expect(rig.body()["apps"]).toMatchObject([
       { app: { ports: [{ host_port: 32_000, target_port: 1883 }] } },
       { app: { ports: [{ host_port: 30_080, target_port: 80 }] } },
+    ]);
+  });
+
+  test("an app of the project that is installed under the service's name keeps it; another project's has no say", async () => {
+    await using rig = await startApply();
+    const apps = [app("mosquitto", "gw"), app("web", "other")];
+    rig.service.on(`GET ${APPS}`, json(200, { apps, reported_at: 1, reachable: true }));
+    rig.answer(planned());
+    const { code } = await rig.apply(COMPOSE.replace("${TAG}", "1").replace("1883:", "31883:"), "--dry-run");
+    expect(code).toBe(0);
+    expect(rig.body()["apps"]).toMatchObject([
+      { app: { name: "mosquitto", networks: ["gw_default"] } },
+      { app: { name: "gw.web", aliases: ["web"] }, depends_on: [{ app: "mosquitto" }] },
     ]);
   });
 

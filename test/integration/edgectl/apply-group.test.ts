@@ -122,7 +122,7 @@ describe("edgectl apply of several apps", () => {
       ["ports", "plan", "seq", "seq"].map((key) => (key === "seq" ? Object.keys(documents[2] ?? {})[0] : key)),
     );
     expect(documents[0]).toEqual({
-      ports: [{ app: "mosquitto", host_port: 30_488, target_port: 1883, protocol: "tcp", file_port: 1883 }],
+      ports: [{ app: "gw.mosquitto", host_port: 30_488, target_port: 1883, protocol: "tcp", file_port: 1883 }],
     });
     expect(documents[1]).toEqual({ plan: CHANGES, plan_hash: HASH, download_bytes: 9_100_000 });
     expect(documents.at(-1)).toMatchObject(SUCCESS);

@@ -17,8 +17,8 @@ services:
 const PLAN = {
   dry_run: true,
   plan: [
-    { app: "broker", change: "create", fields: [] },
-    { app: "web", change: "update", fields: ["environments.LEVEL"] },
+    { app: "line-3.broker", change: "create", fields: [] },
+    { app: "line-3.web", change: "update", fields: ["environments.LEVEL"] },
   ],
   plan_hash: HASH,
   download_bytes: 0,
@@ -42,8 +42,14 @@ test("edgectl applies a compose file through the service, as one deployment", as
     project: "line-3",
     prune: true,
     apps: [
-      { app: { name: "broker", ports: [{ host_port: expect.any(Number) as number, target_port: 1883 }] } },
-      { app: { name: "web" }, depends_on: [{ app: "broker", condition: "started" }] },
+      {
+        app: {
+          name: "line-3.broker",
+          aliases: ["broker"],
+          ports: [{ host_port: expect.any(Number) as number, target_port: 1883 }],
+        },
+      },
+      { app: { name: "line-3.web" }, depends_on: [{ app: "line-3.broker", condition: "started" }] },
     ],
   };
   expect(dryRun).toMatchObject({ options: { dry_run: true }, request });
@@ -57,12 +63,12 @@ test("edgectl applies a compose file through the service, as one deployment", as
   const real = await device.next("apply");
   expect(real).toMatchObject({ request: { ...request, expect: HASH } });
   expect(real.options?.dry_run).toBeUndefined();
-  device.event(real.deployment_id, { app: "broker", step: "starting", message: "Starting." });
-  const details = { changed: ["broker", "web"], removed: [], unchanged: [] };
+  device.event(real.deployment_id, { app: "line-3.broker", step: "starting", message: "Starting." });
+  const details = { changed: ["line-3.broker", "line-3.web"], removed: [], unchanged: [] };
   device.event(real.deployment_id, { status: "Success", step: "done", message: "line-3 is applied.", details });
   expect({ code: await command.exited, stderr: command.stderr() }).toEqual({ code: 0, stderr: "" });
   expect(command.stdout()).toMatch(
-    /^Ports on the device:\n {2}broker .*\nreceived: .*Dry run.*\nbroker: new\nweb: changes\n {2}~ environments\.LEVEL\nreceived: .*\nbroker starting: Starting\.\nline-3 is applied\.\n$/,
+    /^Ports on the device:\n {2}line-3\.broker .*\nreceived: .*Dry run.*\nline-3\.broker: new\nline-3\.web: changes\n {2}~ environments\.LEVEL\nreceived: .*\nline-3\.broker starting: Starting\.\nline-3 is applied\.\n$/,
   );
 
   const list = await user.run(["deployments", "list", SERIAL], { env });

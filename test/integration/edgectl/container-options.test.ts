@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { CLEARED_CONTAINER_FIELDS } from "../../../src/edgectl/deploy/container-flags.ts";
 import { type ContainerOptions, containerOptions } from "../../../src/protocol/container-options.ts";
-import { parseNewAppSpec } from "../../../src/protocol/app-spec.ts";
+import { parseRequestedAppSpec } from "../../../src/protocol/app-spec.ts";
 import { edgectlUser } from "../../support/edgectl/process.ts";
 import { event, json, startScriptedService, stream } from "../../support/edgectl/scripted-service.ts";
 
@@ -109,8 +109,9 @@ test("edgectl deploy has an option for each option of a container, and the servi
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   const expected = Object.fromEntries(Object.entries(FLAGS).map(([field, [, value]]) => [field, value]));
   const body = rig.bodyOf("POST");
-  expect(body).toEqual({ name: "web", image: "web:1", ...expected });
-  expect(parseNewAppSpec(body)).toMatchObject({ ok: true });
+  expect(body).toEqual({ name: "web", image: "web:1", memory_limit: 67_108_864, ...expected });
+  // Some contradict each other, which only a new app is checked for.
+  expect(parseRequestedAppSpec(body)).toMatchObject({ ok: true });
 });
 
 test("edgectl apps update clears each of them", async () => {

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { PlannedChange } from "../../../src/protocol/apply.ts";
 import { type EdgectlUser, edgectlUser } from "./process.ts";
-import { event, type Respond, startScriptedService, stream } from "./scripted-service.ts";
+import { event, json, type Respond, startScriptedService, stream } from "./scripted-service.ts";
 
 /*
  * edgectl apply with several apps against a scripted service.
@@ -48,6 +48,7 @@ export const done = () =>
 
 export async function startApply() {
   const service = await startScriptedService();
+  service.on(`GET ${APPS}`, json(200, { apps: [], reported_at: 1, reachable: true }));
   const user = await edgectlUser();
   const env = { EDGECTL_URL: service.url, EDGECTL_API_KEY: KEY };
   const directory = join(user.configDirectory, "gw");

@@ -22,7 +22,10 @@ interface ComposeInputs {
 
 interface Converted {
   readonly draft: Draft | undefined;
-  /** The apps as JSON, with the ports as the file has them. The policy `no` is left out where the text has no `restart`. */
+  /**
+   * The apps as JSON, by their services, with the ports as the file has them. The policy `no` is left out where the text has
+   * no `restart`, and so is the network that an app of a service has by default.
+   */
   readonly apps: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** Without the name of the file, such as `3:5: services.web.build is not supported…`. */
   readonly problems: string[];
@@ -61,7 +64,9 @@ export function convert(text: string, inputs: ComposeInputs = {}): Converted {
   for (const other of others) problems.include(other);
   return {
     draft,
-    apps: Object.fromEntries(draft?.apps.map((app) => [app.name, appOf(app, text.includes("restart"))]) ?? []),
+    apps: Object.fromEntries(
+      draft?.apps.map((app) => [app.name, appOf(app, text.includes("restart"), draft.project)]) ?? [],
+    ),
     problems: problemsOf(problems).map((line) => line.replace(/^f:/, "")),
     rawNotes: problems.notes.map((line) => line.replace(/^f:/, "")),
     notes: problems.notes.filter((note) => !NOT_RESTARTED.test(note)).map((line) => line.replace(/^f:/, "")),
@@ -85,10 +90,15 @@ export function variables(values: Readonly<Record<string, string>>): object[] {
 /** The note about services without `restart`. */
 const NOT_RESTARTED = /have no `restart`/;
 
-function appOf({ fields, ports, dependsOn }: Draft["apps"][number], hasRestart: boolean): Record<string, unknown> {
-  const { restart_policy: restart, ...others } = fields;
+function appOf(
+  { fields, ports, dependsOn }: Draft["apps"][number],
+  hasRestart: boolean,
+  project: string,
+): Record<string, unknown> {
+  const { restart_policy: restart, networks, ...others } = fields;
   return {
     ...others,
+    ...(networks !== undefined && JSON.stringify(networks) !== JSON.stringify([`${project}_default`]) && { networks }),
     ...(restart !== undefined && (hasRestart || restart !== "no") && { restart_policy: restart }),
     ...(ports.length > 0 && {
       ports: ports.map(({ hostPort, targetPort, protocol, hostAddress }) => {

@@ -29,6 +29,7 @@ export class Example {
   readonly #user: RemoteUser;
   /** Ports on this machine for those in the README. */
   readonly #ports = new Map<string, number>();
+  #project: string | undefined;
 
   private constructor(directory: string, readme: string, system: System, user: RemoteUser) {
     this.directory = directory;
@@ -75,6 +76,11 @@ export class Example {
     this.#ports.set(String(port), other);
   }
 
+  /** Has the commands name the apps as the services of this project. */
+  useProject(name: string): void {
+    this.#project = name;
+  }
+
   /** Runs the only command of the README with this text in a shell, in the example's directory. @param more flags */
   async run(text: string, ...more: readonly string[]): Promise<Outcome> {
     const { line, options } = this.#command(text, more);
@@ -116,6 +122,8 @@ export class Example {
       line = line.replaceAll(`${DEVICE}${port}`, `http://127.0.0.1:${own}`);
       line = line.replaceAll(`http://127.0.0.1:${port}/`, `http://127.0.0.1:${own}/`);
     }
+    if (this.#project !== undefined)
+      line = line.replace(/^(edgectl (?:exec|forward) \S+) (\S+)/, `$1 ${this.#project}/$2`);
     const env = {
       PATH: [resolve("dist"), process.env["PATH"]].join(delimiter),
       EDGECTL_URL: this.#system.control.url,

@@ -13,6 +13,12 @@ it.each([
   ["its name on networks of its own", { networks: ["a"] }, ["mqtt"]],
   ["nothing on the device's network", { ports, host_network: true }, []],
   ["nothing without a network", { network: "none" as const }, []],
+  [
+    "the name of its service",
+    { name: "line.mqtt", project: "line", aliases: ["mqtt"], ports },
+    ["mqtt:1883", "mqtt:514/udp"],
+  ],
+  ["its name where it has not that of a service", { name: "line.mqtt", project: "line" }, ["line.mqtt"]],
 ])("other apps reach an app by %s", (_what, fields, expected) => {
   expect(reachedAs({ name: "mqtt", ...fields })).toEqual(expected);
 });

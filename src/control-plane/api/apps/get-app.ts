@@ -112,7 +112,7 @@ async function revealApp(
 
 /** `null` if the device is away, and nothing the app has tells that its agent keeps networks. */
 function reachedAsOf(session: StoredSession | undefined, app: AppReport): string[] | null {
-  const { networks, network, host_network } = app.spec;
+  const { networks, network, host_network, project, aliases } = app.spec;
   const hasNetworks = supportsNow(session, "networks") ?? (networks ?? network) !== undefined;
   if (!hasNetworks) return null;
   return reachedAs({
@@ -120,6 +120,8 @@ function reachedAsOf(session: StoredSession | undefined, app: AppReport): string
     host_network: host_network === true,
     ports: toAppResponse(app, []).ports,
     ...(typeof network === "string" && { network }),
+    ...(typeof project === "string" && { project }),
+    ...(Array.isArray(aliases) && { aliases: aliases.filter((alias) => typeof alias === "string") }),
   });
 }
 

@@ -219,15 +219,17 @@ describe("networks", () => {
     ]);
   });
 
-  test("the default network gets a name once a service is in it and in others", () => {
+  test("the default network is the project's, and one that other services may have too", () => {
     const { apps } = convert(
       "services: {a: {image: 'a:1', networks: [default, x]}, b: {image: 'b:1'}, c: {image: 'c:1', network_mode: host}}\nnetworks: {x: }",
     );
     expect(apps).toEqual({
       a: { image: "a:1", networks: ["gw_default", "gw_x"] },
-      b: { image: "b:1", networks: ["gw_default"] },
+      b: { image: "b:1" },
       c: { image: "c:1", host_network: true },
     });
+    const { draft } = convert("services: {a: {image: 'a:1'}, b: {image: 'b:1', network_mode: bridge}}");
+    expect(draft?.apps.map(({ fields }) => fields["networks"])).toEqual([["gw_default"], undefined]);
   });
 
   test("so it does when the file names it", () => {

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { nameApps } from "../../../../src/edgectl/group/app-names.ts";
 import { mapPorts } from "../../../../src/edgectl/group/map-ports.ts";
 import { readGroupFile } from "../../../../src/edgectl/group-file/read-group.ts";
 import { buildGroupRequest, checkGroupRequest } from "../../../../src/edgectl/group/request.ts";
@@ -23,7 +24,8 @@ function convertFile(name: string) {
     profiles: ["*"],
   });
   if (!file) throw new Error(`${name} is no compose file`);
-  const { draft, problems } = file;
+  const { problems } = file;
+  const draft = nameApps(file.draft);
   const flags = { prune: false, adopt: false, keep: false };
   const request = buildGroupRequest(draft, mapPorts(draft, [], problems), flags, {});
   return { request, draft, problems };

@@ -220,7 +220,7 @@ describe("what a service's keys become", () => {
     ["platform: linux/arm64", "its own platform"],
     ["mem_reservation: 1g", "set aside"],
     ["volumes: ['/srv:/srv:cached']", "cached"],
-    ["network_mode: bridge", "by name"],
+    ["network_mode: bridge", "on the project's networks only"],
     ["network_mode: host\nports: ['80:80']", "the app's own ports are the device's"],
     ["healthcheck: {test: x, start_interval: 5s}", "start_interval has no effect"],
     ["ports: [{target: 80, published: 30080, mode: host}]", "mode has no effect"],

@@ -1,0 +1,49 @@
+import type { Draft, DraftApp } from "./draft.ts";
+
+/** An app of the device, as far as its name depends on it. */
+export interface InstalledName {
+  readonly name: string;
+  readonly project: string | undefined;
+}
+
+/**
+ * Names the apps of services `PROJECT.SERVICE`: two projects of a device may have a service of the same name. On the networks
+ * of its project a service is found by its own name too, as in compose. An app of the project that is installed under the
+ * service's name keeps it.
+ */
+export function nameApps(draft: Draft, installed: readonly InstalledName[] = []): Draft {
+  const { project, apps } = draft;
+  const isInstalled = (service: string): boolean =>
+    installed.some((other) => other.name === service && other.project === project);
+  const services = apps.filter(({ isService, name }) => isService && !isInstalled(name));
+  const names = new Map(services.map(({ name }) => [name, `${project}.${name}`]));
+  const nameOf = (app: string): string => names.get(app) ?? app;
+  return {
+    ...draft,
+    apps: apps.map((app) => renamed(app, nameOf)),
+  };
+}
+
+function renamed(app: DraftApp, nameOf: (app: string) => string): DraftApp {
+  const name = nameOf(app.name);
+  return {
+    ...app,
+    name,
+    fields: name === app.name ? app.fields : withAlias(app.fields, app.name),
+    dependsOn: app.dependsOn.map(({ app: other, condition, place }) => ({ app: nameOf(other), condition, place })),
+  };
+}
+
+type Fields = DraftApp["fields"];
+
+/** An app without networks of its own has no names there. */
+function withAlias(fields: Fields, service: string): Fields {
+  if (!fields["networks"]) return fields;
+  const { aliases = [] } = fields as { readonly aliases?: readonly string[] };
+  return { ...fields, aliases: [service, ...aliases] };
+}
+
+/** Returns the name of the service that an app was made of, and the app's own where it was made of none. */
+export function serviceOf(project: string, app: string): string {
+  return app.startsWith(`${project}.`) ? app.slice(project.length + 1) : app;
+}

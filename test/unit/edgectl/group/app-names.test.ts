@@ -1,0 +1,73 @@
+import { describe, expect, test } from "vitest";
+import { nameApps } from "../../../../src/edgectl/group/app-names.ts";
+import { mapPorts } from "../../../../src/edgectl/group/map-ports.ts";
+import { Problems } from "../../../../src/edgectl/documents/problems.ts";
+import { sharedName } from "../../../../src/protocol/app-network.ts";
+import { parseNewAppSpec } from "../../../../src/protocol/app-spec.ts";
+import { convert } from "../../../support/edgectl/compose.ts";
+
+const FILE = `services:
+  db: {image: 'db:1'}
+  web: {image: 'web:1', depends_on: [db], ports: ['80:80'], container_name: site}
+  agent: {image: 'agent:1', network_mode: host}
+`;
+
+function named(project: string, installed: Parameters<typeof nameApps>[1] = []) {
+  const { draft } = convert(FILE, { project });
+  if (!draft) throw new Error("no draft");
+  return nameApps(draft, installed);
+}
+
+describe("the apps of services", () => {
+  test("have the project in their names, and their service's name on the project's network", () => {
+    const { apps } = named("gw");
+    expect(
+      apps.map(({ name, fields, dependsOn }) => ({
+        name,
+        aliases: fields["aliases"],
+        networks: fields["networks"],
+        on: dependsOn.map(({ app }) => app),
+      })),
+    ).toEqual([
+      { name: "gw.db", aliases: ["db"], networks: ["gw_default"], on: [] },
+      { name: "gw.web", aliases: ["web", "site"], networks: ["gw_default"], on: ["gw.db"] },
+      { name: "gw.agent", aliases: undefined, networks: undefined, on: [] },
+    ]);
+  });
+
+  test("of two projects are in each other's way nowhere", () => {
+    const [one, other] = [named("one"), named("two")];
+    for (const app of one.apps) {
+      for (const beside of other.apps) {
+        expect(app.name).not.toBe(beside.name);
+        const [first, second] = [app, beside].map(({ name, fields }) => {
+          const parsed = parseNewAppSpec({ name, ...fields });
+          if (!parsed.ok) throw parsed.error;
+          return parsed.spec;
+        });
+        if (first && second) expect(sharedName(first, second)).toBeUndefined();
+      }
+    }
+  });
+
+  test("keep the name under which the project has them installed", () => {
+    const { apps } = named("gw", [
+      { name: "db", project: "gw" },
+      { name: "web", project: "other" },
+      { name: "agent", project: undefined },
+    ]);
+    expect(apps.map(({ name, dependsOn }) => [name, ...dependsOn.map(({ app }) => app)])).toEqual([
+      ["db"],
+      ["gw.web", "db"],
+      ["gw.agent"],
+    ]);
+    expect(apps[0]?.fields["aliases"]).toBeUndefined();
+  });
+
+  test("get the same ports under either name", () => {
+    const ports = (draft: ReturnType<typeof named>) =>
+      mapPorts(draft, [], new Problems("f")).map(({ hostPort }) => hostPort);
+    expect(ports(named("gw"))).toEqual(ports(named("gw", [{ name: "web", project: "gw" }])));
+    expect(ports(named("gw"))).not.toEqual(ports(named("gw2")));
+  });
+});
