@@ -1,8 +1,5 @@
-import { buildServer } from "../../src/control-plane/api/build-server.ts";
-import type { ApiContext } from "../../src/control-plane/api/context.ts";
-import { configSchema } from "../../src/control-plane/config.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { createLogger } from "../../src/lib/logger.ts";
+import { openApiDocument } from "./openapi-document.ts";
+import { resolveComponents } from "./resolve-components.ts";
 import { type JsonSchema, typeOf } from "./schema-types.ts";
 
 const METHODS = ["get", "post", "put", "patch", "delete"] as const;
@@ -25,7 +22,7 @@ interface Document {
  * line each; the file is not formatted.
  */
 export async function consoleTypes(): Promise<string> {
-  const { paths, components } = await openApiDocument();
+  const { paths, components } = resolveComponents((await openApiDocument()) as Document);
   const schemas = Object.entries(components.schemas).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const operations = Object.entries(paths)
     .filter(([path]) => path.startsWith("/v1/"))
@@ -62,27 +59,4 @@ function operationType({ parameters = [], requestBody, responses }: Operation): 
 function contentType(content: Contents | undefined): string | undefined {
   const media = content && (content["application/json"] ?? Object.values(content)[0]);
   return media && typeOf(media.schema ?? {});
-}
-
-async function openApiDocument(): Promise<Document> {
-  // No request is served: what handlers use is never called.
-  const unused: object = new Proxy({}, { get: () => unused });
-  const never = new AbortController().signal;
-  const context: Readonly<Record<PropertyKey, unknown>> = {
-    config: configSchema.parse({}),
-    clock: systemClock,
-    logger: await createLogger({ name: "docs", level: "fatal" }),
-    counts: undefined,
-    observer: undefined,
-    leaving: never,
-    stopping: never,
-  };
-  const anyContext = new Proxy(context, { get: (known, key) => (key in known ? known[key] : unused) });
-  const api = await buildServer(anyContext as unknown as ApiContext);
-  try {
-    await api.ready();
-    return api.swagger() as unknown as Document;
-  } finally {
-    await api.close();
-  }
 }

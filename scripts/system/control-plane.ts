@@ -65,7 +65,8 @@ async function register(
   keyOptions: readonly string[],
 ): Promise<Registration> {
   const { account_id: account = "" } = await administer(dataDir, "account", "create", name);
-  const key = await administer(dataDir, "key", "create", "--account", account, "--name", name, ...keyOptions);
+  const create = ["key", "create", "--account", account, "--name", name, "--role", "admin"];
+  const key = await administer(dataDir, ...create, ...keyOptions);
   const { api_key: apiKey = "" } = key;
   const asset = await administer(dataDir, "asset", "add", "--account", account, "--serial-number", serialNumber);
   return { accountId: account, apiKey, deviceToken: asset["device_token"] ?? "", serialNumber };

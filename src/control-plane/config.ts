@@ -24,6 +24,10 @@ const publicUrl = z.string().refine(isOrigin, {
   message: "must be http:// or https:// with a host and no path, such as https://control.example.com",
 });
 
+const corsOrigin = z.string().refine((text) => isOrigin(text) && new URL(text).origin === text, {
+  message: "must be http:// or https:// with a host and no path or last slash, such as https://fleet.example.com",
+});
+
 /** Comma-separated addresses of proxies. */
 const addressRanges = z.string().refine((text) => text.split(",").every((range) => isAddressRange(range.trim())), {
   message: "must be addresses or ranges separated by commas, such as 127.0.0.1,10.0.0.0/8",
@@ -75,6 +79,16 @@ const keys = z.strictObject({
     description:
       "Addresses or ranges of proxies in front of the service, separated by commas. Their X-Forwarded headers say where requests come from.",
   }),
+  cors_origins: z
+    .array(corsOrigin)
+    .max(100)
+    .default([])
+    .meta({
+      description:
+        "Origins whose pages may call the API from a browser, with an API key; none by default. Cookies of sessions are never " +
+        "accepted from them.",
+      examples: [["https://fleet.example.com"]],
+    }),
   metrics_listen: listenAddress.optional().meta({
     description:
       "Address and port of `GET /metrics` for Prometheus, such as 127.0.0.1:9464; without it there are no metrics.",

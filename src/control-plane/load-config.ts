@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { IN_WORDS } from "../protocol/issue-words.ts";
 import { listIssues } from "../protocol/request-error.ts";
 import { type Config, configSchema } from "./config.ts";
 import { findFileErrors } from "./database-config.ts";
@@ -17,7 +18,7 @@ class ConfigError extends Error {
 /** Loads the configuration from defaults, the file if given, and the overrides. Throws `ConfigError`. */
 export function loadConfig(path: string | undefined, overrides: ConfigOverrides): Config {
   const file = path === undefined ? {} : readObject(path);
-  const result = configSchema.safeParse({ ...file, ...overrides });
+  const result = configSchema.safeParse({ ...file, ...overrides }, IN_WORDS);
   if (result.success) {
     const errors = [
       ...findFileErrors(result.data),

@@ -8,6 +8,9 @@ const keyNameSchema = displayText(1, 128).meta({
   examples: ["Deployments by CI"],
 });
 
+/** The role of a key that is made without one, wherever it is made. */
+export const DEFAULT_KEY_ROLE = "operator";
+
 /** What a key may do only if it was given to it, whatever its role. */
 const remoteAccessSchema = z
   .array(z.enum(["apps.forward", "apps.exec"]))
@@ -53,7 +56,7 @@ export type ApiKeyList = z.output<typeof apiKeyListSchema>;
 export const apiKeyCreationSchema = z
   .strictObject({
     name: keyNameSchema,
-    role: roleSchema.default("operator"),
+    role: roleSchema.default(DEFAULT_KEY_ROLE),
     expires_at: z
       .int()
       .min(0)

@@ -41,6 +41,7 @@ export const newAppName = appName
     `must not end with one of ${RESERVED_SUFFIXES.join(", ")}: containers are called so during updates`,
   )
   .meta({
+    id: "AppName",
     description:
       "App name, also the name of the container. It may not end with `.edge-agent-new`, `.edge-agent-old` or `.edge-agent-left`.",
     examples: ["node-red"],

@@ -14,6 +14,7 @@ import { appFiles, findFileConflicts } from "./app-files.ts";
 import type { EdgeError } from "./errors.ts";
 import { networkIssues } from "./app-network.ts";
 import { checkOptionRules, optionIssues } from "./option-rules.ts";
+import { IN_WORDS } from "./issue-words.ts";
 import { invalidRequest, type RequestIssue, toDeployRequestError } from "./request-error.ts";
 
 /** The specification of an app, with defaults filled in. Fields that have no default stay absent. */
@@ -80,7 +81,7 @@ export function parseNewAppSpec(input: unknown): Parsed<RequestedAppSpec> {
 }
 
 function parse<T extends Mounts>(schema: z.ZodType<T>, input: unknown): Parsed<T> {
-  const result = schema.safeParse(input);
+  const result = schema.safeParse(input, IN_WORDS);
   if (!result.success) return { ok: false, error: toDeployRequestError(input, result.error, schema) };
   const issues = findHiddenFiles(result.data);
   return issues.length > 0 ? { ok: false, error: invalidRequest(issues) } : { ok: true, spec: result.data };

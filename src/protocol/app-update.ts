@@ -2,6 +2,7 @@ import { z } from "zod";
 import { appExtrasUpdate } from "./app-extras.ts";
 import { environmentUpdates, hostNetwork, imageReference, ports, privileged, volumes } from "./app-fields.ts";
 import type { EdgeError } from "./errors.ts";
+import { IN_WORDS } from "./issue-words.ts";
 import { toInvalidRequest } from "./request-error.ts";
 
 /**
@@ -32,7 +33,7 @@ export type ParsedAppUpdate =
 
 /** Validates an update. Error: `InvalidRequest` with `details.issues`. */
 export function parseAppUpdate(input: unknown): ParsedAppUpdate {
-  const result = appUpdateSchema.safeParse(input);
+  const result = appUpdateSchema.safeParse(input, IN_WORDS);
   if (result.success) return { ok: true, update: result.data };
   return { ok: false, error: toInvalidRequest(result.error, appUpdateSchema) };
 }

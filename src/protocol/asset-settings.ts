@@ -19,7 +19,7 @@ export const holdRequestSchema = z
   .meta({ id: "HoldRequest", examples: [{ reason: "Pump test until Thursday", until: 1_795_700_000 }] });
 
 /** A hold: nothing but commands of people reaches the asset meanwhile. */
-const heldSchema = z
+export const holdSchema = z
   .strictObject({
     reason,
     until: until.nullable(),
@@ -27,9 +27,4 @@ const heldSchema = z
     set_by: actorSchema.meta({ description: "Who set it." }),
   })
   .meta({ id: "Hold" });
-
-/** Response of Get Hold. */
-export const holdSchema = z
-  .strictObject({ hold: heldSchema.nullable().meta({ description: "The hold; null if the asset is not held." }) })
-  .meta({ id: "AssetHold" });
 export type HoldBody = z.output<typeof holdSchema>;

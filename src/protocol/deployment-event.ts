@@ -8,22 +8,26 @@ import { anyObject } from "./scalars.ts";
 export const deploymentStatusSchema = z.enum(["Running", "Success", "Fail"]);
 export type DeploymentStatus = z.output<typeof deploymentStatusSchema>;
 
-export const deploymentStepSchema = z.enum([
-  "received",
-  "checking",
-  "pulling",
-  "creating",
-  "starting",
-  "verifying",
-  "stopping",
-  "removing",
-  "rolling_back",
-  "done",
-]);
+export const deploymentStepSchema = z
+  .enum([
+    "received",
+    "checking",
+    "pulling",
+    "creating",
+    "starting",
+    "verifying",
+    "stopping",
+    "removing",
+    "rolling_back",
+    "done",
+  ])
+  .meta({ id: "DeploymentStep", description: "A step of a deployment." });
 export type DeploymentStep = z.output<typeof deploymentStepSchema>;
 
 /** A code of the error table. */
-export const errorCodeSchema = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]);
+export const errorCodeSchema = z
+  .enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]])
+  .meta({ id: "ErrorCode", description: "Error code, for programs." });
 
 const byteProgressSchema = z.object({
   done: z.int().min(0).meta({ description: "Bytes pulled so far." }),

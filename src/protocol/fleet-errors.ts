@@ -1,5 +1,11 @@
 /** The part of the error table for fleets, their revisions and their rollouts. */
 export const FLEET_ERRORS = {
+  HoldNotFound: {
+    message: "The asset is not held.",
+    http: 404,
+    retryable: false,
+    hint: "Hold it with PUT. A hold may have ended by itself.",
+  },
   FleetNotFound: {
     message: "There is no such fleet in this account.",
     http: 404,

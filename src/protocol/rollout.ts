@@ -7,34 +7,38 @@ import { unixSeconds } from "./scalars.ts";
  * Rollouts and their targets as clients see them.
  */
 
-export const rolloutStateSchema = z.enum([
-  "draft",
-  "awaiting_approval",
-  "running",
-  "paused",
-  "succeeded",
-  "failed",
-  "cancelled",
-  "superseded",
-  "rolling_back",
-  "rolled_back",
-]);
+export const rolloutStateSchema = z
+  .enum([
+    "draft",
+    "awaiting_approval",
+    "running",
+    "paused",
+    "succeeded",
+    "failed",
+    "cancelled",
+    "superseded",
+    "rolling_back",
+    "rolled_back",
+  ])
+  .meta({ id: "RolloutState", description: "State of a rollout." });
 export type RolloutState = z.output<typeof rolloutStateSchema>;
 
-export const targetStateSchema = z.enum([
-  "pending",
-  "waiting",
-  "deploying",
-  "soaking",
-  "succeeded",
-  "failed",
-  "changed_by_hand",
-  "refused",
-  "lost",
-  "deferred",
-  "skipped",
-  "rolled_back",
-]);
+export const targetStateSchema = z
+  .enum([
+    "pending",
+    "waiting",
+    "deploying",
+    "soaking",
+    "succeeded",
+    "failed",
+    "changed_by_hand",
+    "refused",
+    "lost",
+    "deferred",
+    "skipped",
+    "rolled_back",
+  ])
+  .meta({ id: "RolloutTargetState", description: "State of a target of a rollout." });
 export type TargetState = z.output<typeof targetStateSchema>;
 
 /** What became of an attempt. */

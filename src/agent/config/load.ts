@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { jsonErrorPosition } from "../../lib/parse-json.ts";
+import { IN_WORDS } from "../../protocol/issue-words.ts";
 import { type RequestIssue, listIssues } from "../../protocol/request-error.ts";
 import { ConfigError } from "./config-error.ts";
 import { type ConfigFile, configSchema } from "./schema.ts";
@@ -49,7 +50,7 @@ export function parseConfig(text: string, path: string): ConfigFile {
     // The parser's message quotes the text around the error, which may contain the token.
     throw new ConfigError(`${path}: not valid JSON${position(error)}`);
   }
-  const result = configSchema.safeParse(value);
+  const result = configSchema.safeParse(value, IN_WORDS);
   if (result.success) return result.data;
   const issues = listIssues(result.error, configSchema).map(describe);
   throw new ConfigError(`${path}: ${issues.join("; ")}`);

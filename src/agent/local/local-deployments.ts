@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type DeployOptions, deployOptionsSchema, splitDeployRequest } from "../../protocol/deploy-request.ts";
+import { IN_WORDS } from "../../protocol/issue-words.ts";
 import { listIssues } from "../../protocol/request-error.ts";
 import { appActionSchema } from "../../protocol/deployment-action.ts";
 import { isFinal } from "../../protocol/deployment-event.ts";
@@ -60,7 +61,7 @@ function readRequest({ body, query }: LocalRequest): { readonly spec: unknown; r
   if (typeof body !== "object" || body === null) return { spec: body, options: {} };
   const { options, spec } = splitDeployRequest(body);
   const dryRun = query.get("dry_run") === "true" ? { dry_run: true } : {};
-  const parsed = deployOptionsSchema.safeParse({ ...options, ...dryRun });
+  const parsed = deployOptionsSchema.safeParse({ ...options, ...dryRun }, IN_WORDS);
   if (parsed.success) return { spec, options: parsed.data };
   const [issue] = listIssues(parsed.error, deployOptionsSchema);
   throw new LocalError(422, "InvalidRequest", `${issue?.path}: ${issue?.reason}`);

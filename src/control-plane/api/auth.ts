@@ -1,6 +1,7 @@
-import type { FastifyRequest } from "fastify";
+import type { FastifyRequest, onSendHookHandler } from "fastify";
 import type { Clock } from "../../lib/clock.ts";
 import { EdgeError } from "../../protocol/errors.ts";
+import { apiKeyOf, CHALLENGE } from "../people/credentials.ts";
 import type { Principal } from "../people/principal.ts";
 import type { PrincipalReader } from "../people/principal-reader.ts";
 import type { Pacing } from "./pacing.ts";
@@ -16,10 +17,16 @@ declare module "fastify" {
   }
 }
 
+/** Hook: names what the service accepts, on every response that refuses the credentials. */
+export const challenge: onSendHookHandler = (_request, reply, _payload, done) => {
+  if (reply.statusCode === 401) void reply.header("WWW-Authenticate", CHALLENGE);
+  done();
+};
+
 /** Returns a hook that requires a valid API key, or without one a session. Errors: `Unauthorized`, `TooManyRequests`. */
 export function authenticate(principals: PrincipalReader, site: Site, pacing: Pacing) {
   return async (request: FastifyRequest): Promise<void> => {
-    const key = request.headers["x-api-key"];
+    const key = apiKeyOf(request.headers);
     const secret = credentialOf(request, site);
     const principal = await pacing.authenticate<Principal>(request, secret, () =>
       key === undefined ? principals.ofSession(secret) : principals.ofKey(secret),
@@ -31,8 +38,8 @@ export function authenticate(principals: PrincipalReader, site: Site, pacing: Pa
 }
 
 /** Returns the secret with which the request acts. One with a key acts as that alone, whatever cookies the client sends along. */
-export function credentialOf(request: FastifyRequest, site: Site): string | string[] | undefined {
-  return request.headers["x-api-key"] ?? site.sessionSecretOf(request);
+export function credentialOf(request: FastifyRequest, site: Site): string | readonly string[] | undefined {
+  return apiKeyOf(request.headers) ?? site.sessionSecretOf(request);
 }
 
 /** Returns hooks that check the principal again if the body came late. Error: `Unauthorized`. */

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { fastify, type FastifyRequest, type onRequestHookHandler } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { ZodType } from "zod";
@@ -12,11 +11,12 @@ import { MAX_TOKEN_LENGTH } from "../people/sign-in-gate.ts";
 import { hashSecret } from "../secrets.ts";
 import { parseTrustedProxies } from "../trusted-proxies.ts";
 import { recordRefusals } from "./audit/record-refusals.ts";
-import { authenticate, authenticateAgain, principalOf } from "./auth.ts";
+import { authenticate, authenticateAgain, challenge, principalOf } from "./auth.ts";
 import { respondToClientError } from "./client-error.ts";
 import { tagReads } from "./conditional-requests.ts";
 import { serveConsole } from "./console/serve-console.ts";
 import type { Api, ApiContext } from "./context.ts";
+import { allowOrigins } from "./cors.ts";
 import { jsonErrorHandler, validateBy } from "./errors.ts";
 import { serveOpenApi } from "./docs/openapi.ts";
 import { serveReferencePage } from "./docs/reference-page.ts";
@@ -27,6 +27,7 @@ import { rememberRequests } from "./idempotent-requests.ts";
 import { leaveRefusedBodies } from "./refused-bodies.ts";
 import { Pacing } from "./pacing.ts";
 import { requireFieldPermissions, requirePermission } from "./people/require-permission.ts";
+import { requestIds, sendRequestId } from "./request-id.ts";
 import type { Site } from "./site.ts";
 import { trackPermissions } from "./permission-table.ts";
 import type { Bound } from "../metrics/observer.ts";
@@ -58,6 +59,9 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
   acceptJsonOnly(api, pacing);
   refuseUnknownQueries(api);
   tagReads(api);
+  api.addHook("onRequest", sendRequestId);
+  allowOrigins(api, config.cors_origins);
+  api.addHook("onSend", challenge);
   api.addHook("onSend", leaveRefusedBodies(clock));
   api.setValidatorCompiler<ZodType>(({ schema, httpPart }) => validateBy(schema, httpPart));
   // Types and tests keep responses to their schemas, so they are not validated again at run time.
@@ -109,7 +113,8 @@ function openServer(
     // The headers' size limits it already. An identifier that is too long matches no asset.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     clientErrorHandler: respondToClientError,
-    frameworkErrors: (error, request, reply) => onError(error, request, reply),
+    // Hooks are not called for them.
+    frameworkErrors: (error, request, reply) => sendRequestId(request, reply, () => onError(error, request, reply)),
   }).withTypeProvider<ZodTypeProvider>();
 }
 
@@ -261,10 +266,3 @@ const setResponseHeaders: onRequestHookHandler = (_request, reply, done) => {
   void reply.header("Cache-Control", "no-store").header("X-Content-Type-Options", "nosniff");
   done();
 };
-
-/** Generates request ids that are unique across restarts of the server. */
-function requestIds(): () => string {
-  const run = randomBytes(4).toString("hex");
-  let count = 0;
-  return () => `${run}-${(++count).toString(36)}`;
-}

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
 import type { ZodError, ZodType } from "zod";
 import { EdgeError, type ErrorCode, errorEntry } from "../../protocol/errors.ts";
+import { IN_WORDS } from "../../protocol/issue-words.ts";
 import { invalidRequest, listIssues, listQueryIssues, type RequestIssue } from "../../protocol/request-error.ts";
 import { STORE_RETRY_AFTER_S, StoreUnavailableError } from "../store/unavailable.ts";
 import { toHeaderName } from "./header-name.ts";
@@ -27,6 +28,9 @@ const DEFAULT_RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = {
   QuotaExceeded: 3600,
   ServiceUnavailable: STORE_RETRY_AFTER_S,
   IdempotencyInProgress: 1,
+  // About as long as a device takes to connect again after its link or its engine was gone.
+  DeviceNotReachable: 30,
+  EngineUnavailable: 30,
 };
 
 /** HTTP status of a response that consists of this error. */
@@ -43,7 +47,7 @@ export function failureStreamStatus(code: ErrorCode): number {
 /** Validates a part of a request by its zod schema. Error: `InvalidRequest` with one issue per problem. */
 export function validateBy(schema: ZodType, part?: string): (data: unknown) => { value: unknown } | { error: Error } {
   return (data) => {
-    const { success, data: value, error } = schema.safeParse(data);
+    const { success, data: value, error } = schema.safeParse(data, IN_WORDS);
     return success ? { value } : { error: invalidRequest(issuesOf(error, schema, part)) };
   };
 }
@@ -86,7 +90,7 @@ export function toPublicError(error: unknown, request: FastifyRequest, logger: L
   return new EdgeError("Internal", undefined, { request_id: request.id });
 }
 
-/** Sets `Retry-After` on errors that end by waiting. */
+/** Sets `Retry-After` on the errors of which the table above says when to try again. */
 export function setRetryAfter({ code, details }: EdgeError, reply: FastifyReply): void {
   const seconds = DEFAULT_RETRY_AFTER_S[code];
   if (seconds === undefined || reply.hasHeader("Retry-After")) return;

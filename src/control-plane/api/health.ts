@@ -2,7 +2,7 @@ import { z } from "zod";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Api, ApiContext } from "./context.ts";
 import { logStoreError } from "../store/unavailable.ts";
-import { errors, json } from "./docs/responses.ts";
+import { json, publicErrors } from "./docs/responses.ts";
 
 const okSchema = z.object({
   status: z.literal("ok").meta({ description: "Always `ok`; a failed check is an error." }),
@@ -43,7 +43,8 @@ export function health(api: Api, { store, bus, clock, leaving, logger }: ApiCont
         ...DOCUMENTATION,
         operationId: "healthz",
         summary: "The process runs",
-        response: { 200: json("The check passed.", okSchema), ...errors() },
+        description: "For supervisors: the process answers. Nothing else is asked.",
+        response: { 200: json("The check passed.", okSchema), ...publicErrors() },
       },
     },
     async () => ({ status: "ok" as const }),
@@ -55,7 +56,9 @@ export function health(api: Api, { store, bus, clock, leaving, logger }: ApiCont
         ...DOCUMENTATION,
         operationId: "readyz",
         summary: "The service can serve requests",
-        response: { 200: json("The check passed.", readySchema), ...errors() },
+        description:
+          "For load balancers: 503 while the database does not respond, and from the moment on at which the service is told to stop.",
+        response: { 200: json("The check passed.", readySchema), ...publicErrors() },
       },
     },
     async () => {

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { assetRegistrationSchema } from "../../protocol/asset-request.ts";
 import { EdgeError } from "../../protocol/errors.ts";
+import { IN_WORDS } from "../../protocol/issue-words.ts";
 import { listIssues } from "../../protocol/request-error.ts";
 import { auditEntry } from "../audit/audit-entry.ts";
 import { type IdentifierConflict, registerAsset } from "../assets/register-asset.ts";
@@ -78,21 +79,24 @@ function describeIdentifierConflict({ taken, value, owner }: IdentifierConflict)
 }
 
 function parseRegistration(options: AssetOptions) {
-  const result = assetRegistrationSchema.safeParse({
-    serial_number: options.serialNumber,
-    name: options.name,
-    type: options.type,
-    supersim: ifAnySet({
-      sid: options.supersimSid,
-      iccid: options.supersimIccid,
-      network_group: options.networkGroup,
-    }),
-    prosim: ifAnySet({
-      imsi: options.prosimImsi,
-      iccid: options.prosimIccid,
-      service_profile: options.serviceProfile,
-    }),
-  });
+  const result = assetRegistrationSchema.safeParse(
+    {
+      serial_number: options.serialNumber,
+      name: options.name,
+      type: options.type,
+      supersim: ifAnySet({
+        sid: options.supersimSid,
+        iccid: options.supersimIccid,
+        network_group: options.networkGroup,
+      }),
+      prosim: ifAnySet({
+        imsi: options.prosimImsi,
+        iccid: options.prosimIccid,
+        service_profile: options.serviceProfile,
+      }),
+    },
+    IN_WORDS,
+  );
   if (result.success) return result.data;
   const issues = listIssues(result.error, assetRegistrationSchema).map(({ path, reason }) => `${path}: ${reason}`);
   throw new CommandError(issues.join("; "));

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { z } from "zod";
 import { unixNow } from "../../lib/clock.ts";
+import { DEFAULT_KEY_ROLE } from "../../protocol/api-keys.ts";
 import { MAX_UNIX_SECONDS } from "../../protocol/scalars.ts";
 import { isRole, type Role, ROLES } from "../core/people/roles.ts";
 import { parsePermissions, permissionName } from "../core/permission.ts";
@@ -38,7 +39,7 @@ export function addKeyCommands(program: Command, context: CliContext): void {
     .requiredOption("--account <id>", "account the key acts for")
     .requiredOption("--name <name>", "what the key is for")
     .option("--allow <list>", "what it may do besides: forward (ports of apps), exec (commands and files of apps)")
-    .option("--role <role>", `what it may do: ${ROLES.join(", ")}`, parseRole, "admin")
+    .option("--role <role>", `what it may do: ${ROLES.join(", ")}`, parseRole, DEFAULT_KEY_ROLE)
     .option("--expires <time>", "when it expires: in a time such as 24h or 90d, or at one such as 2027-01-31T00:00:00Z")
     .action((options: CreationOptions) =>
       runAdministration(

@@ -6,6 +6,7 @@ import {
 } from "../../protocol/asset-request.ts";
 import type { AssetStatus } from "../../protocol/asset.ts";
 import { EdgeError } from "../../protocol/errors.ts";
+import { IN_WORDS } from "../../protocol/issue-words.ts";
 import { invalidRequest, listIssues, type RequestIssue } from "../../protocol/request-error.ts";
 import type { SimType } from "../../protocol/sim.ts";
 import { type Asset, simTypes } from "./asset.ts";
@@ -41,7 +42,7 @@ const REJECTION_REASONS: Readonly<Record<string, string>> = {
 
 /** Parses the body of Update Asset. Throws `InvalidRequest` with every invalid field, and for an empty update. */
 export function parseAssetUpdate(body: unknown): AssetUpdate {
-  const result = assetUpdateSchema.safeParse(body);
+  const result = assetUpdateSchema.safeParse(body, IN_WORDS);
   if (!result.success) throw invalidRequest(listIssues(result.error, assetUpdateSchema).map(explain));
   const { name, status, supersim } = result.data;
   if (name === undefined && status === undefined && supersim?.network_group === undefined) {
@@ -54,7 +55,7 @@ export function parseAssetUpdate(body: unknown): AssetUpdate {
 
 /** Parses the body of the deprecated Update SIM. Throws `InvalidRequest` as `parseAssetUpdate` does. */
 export function parseLegacySimUpdate(body: unknown): LegacySimUpdate {
-  const result = legacySimUpdateSchema.safeParse(body);
+  const result = legacySimUpdateSchema.safeParse(body, IN_WORDS);
   if (!result.success) throw invalidRequest(listIssues(result.error, legacySimUpdateSchema).map(explainLegacy));
   const { status, network_group } = result.data;
   if (status === undefined && network_group === undefined) {

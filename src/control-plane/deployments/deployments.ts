@@ -173,7 +173,7 @@ export class Deployments {
       });
     if (result.kind === "created") return id;
     this.#options.credentials.drop(id);
-    return this.#earlierId(asset, command, result);
+    return this.#earlierId(asset, given, result);
   }
 
   /**
@@ -245,7 +245,7 @@ export class Deployments {
   /** Returns the id of the deployment that the same request created before. Throws if the request is refused. */
   async #earlierId(
     asset: Asset,
-    command: AppCommand,
+    given: AppCommand,
     result: Exclude<CreateResult, { kind: "created" | "holder_changed" }>,
   ): Promise<string> {
     switch (result.kind) {
@@ -254,7 +254,7 @@ export class Deployments {
       case "conflict":
         throw keyReusedError(
           result.id,
-          differenceOf(await this.#options.store.findDeployment(result.id), asset, command),
+          differenceOf(await this.#options.store.findDeployment(result.id), asset, given),
         );
       case "quota_exceeded":
         throw this.#storageQuotaError(asset, result.usedBytes);
@@ -285,14 +285,14 @@ export async function listBusyAssets(store: Pick<DeploymentStore, "listUnfinishe
 
 /** What a request with a used key asks for that the first one did not. */
 function differenceOf(
-  earlier: Pick<Deployment, "assetUuid" | "app" | "action"> | undefined,
+  earlier: Pick<Deployment, "assetUuid" | "app" | "command"> | undefined,
   { uuid }: Asset,
-  { app, action }: AppCommand,
+  { app, command }: AppCommand,
 ): string {
   if (earlier && earlier.assetUuid !== uuid) return "on another asset";
   if (earlier && earlier.app !== app) return `of another app, ${earlier.app}`;
-  return earlier && earlier.action !== action
-    ? `by another command, ${earlier.action}`
+  return earlier && earlier.command.action !== command.action
+    ? `by another command, ${earlier.command.action}`
     : "with another body or options";
 }
 

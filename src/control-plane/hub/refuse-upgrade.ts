@@ -1,6 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { ERRORS, type ErrorDetails, type ResponseErrorCode } from "../../protocol/errors.ts";
+import { CHALLENGE } from "../people/credentials.ts";
 
 /** Answers a request for a WebSocket with a plain HTTP response and ends the connection. */
 export function refuseUpgrade(
@@ -17,6 +18,7 @@ export function refuseUpgrade(
     "Content-Type: application/json",
     `Content-Length: ${Buffer.byteLength(text)}`,
     "Connection: close",
+    ...(http === 401 ? [`WWW-Authenticate: ${CHALLENGE}`] : []),
     ...(retryAfterS === undefined ? [] : [`Retry-After: ${retryAfterS}`]),
   ];
   socket.end(`${lines.join("\r\n")}\r\n\r\n${text}`, () => socket.destroy());

@@ -21,7 +21,7 @@ export class PrincipalReader {
     this.#clock = clock;
   }
 
-  /** @param secret the header `X-API-Key` */
+  /** @param secret as `apiKeyOf` returns it */
   async ofKey(secret: unknown): Promise<KeyPrincipal | undefined> {
     if (!isSecret(secret)) return undefined;
     const key = await this.#store.keys.findKeyByHash(hashSecret(secret));

@@ -15,6 +15,7 @@ import type { StreamGateway } from "../gateway/stream-gateway.ts";
 import type { Observer } from "../metrics/observer.ts";
 import type { SharedCounts } from "../instances/shared-counts.ts";
 import { refuseUpgrade } from "../hub/refuse-upgrade.ts";
+import { apiKeyOf } from "../people/credentials.ts";
 import type { PrincipalReader } from "../people/principal-reader.ts";
 import type { KeyPrincipal } from "../people/principal.ts";
 import { watchPrincipal } from "../people/watch-principal.ts";
@@ -124,7 +125,7 @@ export class StreamServer {
   async #resolve(request: IncomingMessage): Promise<Target> {
     const { store, principals, isTrustedProxy } = this.#options;
     // Keys only. A session's cookie would come along with what any page opens, and the console opens none of these.
-    const principal = await principals.ofKey(request.headers["x-api-key"]);
+    const principal = await principals.ofKey(apiKeyOf(request.headers));
     if (!principal) throw new EdgeError("Unauthorized");
     const { key } = principal;
     if (this.#rates.of(key.id).charge(1) > 0) {

@@ -3,6 +3,7 @@ import { pipeline } from "node:stream";
 import { CsvError, parse } from "csv-parse";
 import { z } from "zod";
 import { integerString, MAX_UNIX_SECONDS } from "../../protocol/scalars.ts";
+import { IN_WORDS } from "../../protocol/issue-words.ts";
 import { listIssues } from "../../protocol/request-error.ts";
 import { iccidSchema, networkGroupSchema } from "../../protocol/sim.ts";
 import { MAX_RECORD_BYTES, type UsageRecord } from "../store/usage.ts";
@@ -105,7 +106,10 @@ function checkHeader(cells: readonly string[], line: number): void {
 function readLine(cells: readonly string[], now: number) {
   // The parser counts cells against the header only where it may go on: this one has to name all lines.
   if (cells.length !== COLUMNS.length) return { problem: `${cells.length} values in place of ${COLUMNS.length}` };
-  const result = lineSchema.safeParse(Object.fromEntries(COLUMNS.map((column, index) => [column, cells[index]])));
+  const result = lineSchema.safeParse(
+    Object.fromEntries(COLUMNS.map((column, index) => [column, cells[index]])),
+    IN_WORDS,
+  );
   if (!result.success) {
     const reasons = listIssues(result.error, lineSchema).map(({ path, reason }) => `${path}: ${reason}`);
     return { problem: reasons.join("; ") };

@@ -11,9 +11,7 @@ export type Variables = z.output<typeof variablesSchema>;
 /** A variable to set, or `null` to remove it. */
 export type VariableChanges = Readonly<Record<string, { readonly value: string; readonly secret: boolean } | null>>;
 
-const holdSchema = z.looseObject({
-  hold: z.looseObject({ reason: z.string(), until: z.number().nullable() }).nullable(),
-});
+const holdSchema = z.looseObject({ reason: z.string(), until: z.number().nullable() });
 export type Hold = z.output<typeof holdSchema>;
 
 /** @param changes a value sets a tag, `null` removes it */

@@ -59,7 +59,7 @@ export function addAssetsHold(assets: Command, io: Io): void {
       const { reason, for: seconds } = options;
       const until = seconds === undefined ? undefined : Math.floor(io.clock.now() / 1000) + seconds;
       const held = await holdAsset(await connect(context), asset, { reason, ...(until !== undefined && { until }) });
-      const end = held.hold?.until ?? undefined;
+      const end = held.until ?? undefined;
       const when = end === undefined ? "until it is released" : `until ${formatTime(end)} UTC`;
       context.printer.result(held, () => `${sanitizeLine(asset)} is held ${when}.`);
     });

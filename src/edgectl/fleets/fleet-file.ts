@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import type { z } from "zod";
 import { fleetCreationSchema } from "../../protocol/fleet.ts";
+import { IN_WORDS } from "../../protocol/issue-words.ts";
 import { revisionRequestSchema } from "../../protocol/revision.ts";
 import { formatSelector, parseSelector } from "../../protocol/selector.ts";
 import { loadDocument } from "../documents/load.ts";
@@ -87,9 +88,9 @@ export function readFleetFile(text: string, { fileName, path, env }: FleetFileOp
     apps: [...apps, ...absent.map((each) => ({ name: each, absent: true }))],
     ...(comment !== undefined && { comment }),
   };
-  const parsed = fleetCreationSchema.safeParse(fleet);
+  const parsed = fleetCreationSchema.safeParse(fleet, IN_WORDS);
   addIssues({ document, draft, problems }, parsed, fleetCreationSchema);
-  addIssues({ document, draft, problems }, revisionRequestSchema.safeParse(revision), revisionRequestSchema);
+  addIssues({ document, draft, problems }, revisionRequestSchema.safeParse(revision, IN_WORDS), revisionRequestSchema);
   problems.throwIfAny();
   if (!parsed.success) throw new Error("a file without problems was not accepted");
   return { fleet: canonical(parsed.data), apps, absent, comment, notes: problems.notes };

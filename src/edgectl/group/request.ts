@@ -1,4 +1,5 @@
 import { type ApplyRequestInput, applyRequestSchema, MAX_APPLY_BYTES } from "../../protocol/apply.ts";
+import { IN_WORDS } from "../../protocol/issue-words.ts";
 import { listIssues } from "../../protocol/request-error.ts";
 import type { Place } from "../documents/node.ts";
 import type { Problems } from "../documents/problems.ts";
@@ -42,7 +43,7 @@ export function checkGroupRequest(request: GroupRequest, draft: Draft, problems:
     const [, index] = /^apps\[(\d+)\]\.app\.image$/.exec(path) ?? [];
     return path === "apps" || (index !== undefined && draft.apps[Number(index)]?.fields["image"] === undefined);
   };
-  const parsed = applyRequestSchema.safeParse(request);
+  const parsed = applyRequestSchema.safeParse(request, IN_WORDS);
   if (!parsed.success) {
     for (const { path, reason } of listIssues(parsed.error, applyRequestSchema)) {
       if (isComplete || !isKnown(path)) addIssue(draft, path, reason, problems);

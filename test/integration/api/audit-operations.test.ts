@@ -9,7 +9,7 @@ import { captureLogText } from "../../support/captured-log.ts";
 import { startControlPlane } from "../../support/control-plane.ts";
 import { someSuperSim } from "../../support/control-plane/sims.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
-import type { OpenApiDocument } from "../../support/openapi/conformance.ts";
+import { readDocument } from "../../support/openapi/read-document.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 const LEGACY = { config: { legacy_removal_at: "2099-01-01T00:00:00Z" } };
@@ -299,7 +299,7 @@ test("each operation of the document that changes something writes an entry for 
     "PUT /v1/session/password": ["session.opened"],
   };
 
-  const document = (await (await fetch(`${control.url}/openapi.json`)).json()) as OpenApiDocument;
+  const document = await readDocument(control.url);
   const changing = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods)
       .filter((method) => method !== "get")

@@ -13,7 +13,7 @@ import {
   type Row,
   TABLE,
 } from "../../support/openapi/effects-table.ts";
-import type { OpenApiDocument } from "../../support/openapi/conformance.ts";
+import { readDocument } from "../../support/openapi/read-document.ts";
 import { requestFields } from "../../support/openapi/request-fields.ts";
 import { type SampleRequest, sampleRequests } from "../../support/openapi/sample-requests.ts";
 
@@ -31,7 +31,7 @@ beforeAll(async () => {
   });
   account = await control.account();
   for (const role of ROLES) keys.set(role, (await control.key(account, [], { role })).apiKey);
-  const document = (await (await fetch(`${control.url}/openapi.json`)).json()) as OpenApiDocument;
+  const document = await readDocument(control.url);
   fields = requestFields(document);
   samples = sampleRequests(document);
 });

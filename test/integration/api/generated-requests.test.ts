@@ -5,6 +5,7 @@ import { type ControlPlane, startControlPlane, type TestAccount } from "../../su
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
 import { arbitraryRequest, type ArbitraryRequest } from "../../support/openapi/arbitrary-request.ts";
 import type { OpenApiDocument } from "../../support/openapi/conformance.ts";
+import { readDocument } from "../../support/openapi/read-document.ts";
 
 const RUNS = process.env["CHAOS"] === "full" ? 5_000 : 600;
 
@@ -21,7 +22,7 @@ beforeAll(async () => {
   const supersim = someSuperSim();
   const { uuid, asset } = await control.asset(bystander, { supersim, prosim: someProSim() });
   identifiers = [uuid, asset.serialNumber, supersim.iccid];
-  document = (await (await fetch(`${control.url}/openapi.json`)).json()) as OpenApiDocument;
+  document = await readDocument(control.url);
 });
 // Disposing also checks that every answer fits the document.
 afterAll(() => control[Symbol.asyncDispose]());

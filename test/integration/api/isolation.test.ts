@@ -4,7 +4,7 @@ import { type ControlPlane, startControlPlane, type TestAccount, type TestAsset 
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
 import { recordsOf } from "../../support/control-plane/usage-records.ts";
 import { sampleRequests, type SampleRequest } from "../../support/openapi/sample-requests.ts";
-import type { OpenApiDocument } from "../../support/openapi/conformance.ts";
+import { readDocument } from "../../support/openapi/read-document.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
 let control: ControlPlane;
@@ -34,7 +34,7 @@ beforeAll(async () => {
   });
   deploymentId = deployed.headers.get("deployment-id") ?? "";
   await deployed.body?.cancel();
-  const document = (await (await fetch(`${control.url}/openapi.json`)).json()) as OpenApiDocument;
+  const document = await readDocument(control.url);
   requests = sampleRequests(document).filter(({ path }) => path.includes("{asset_id}"));
 });
 afterAll(() => control[Symbol.asyncDispose]());
@@ -71,7 +71,7 @@ async function send(request: SampleRequest, account: TestAccount, assetId: strin
     ...(request.body !== undefined && { body: JSON.stringify(request.body) }),
   });
   const headers = Object.fromEntries(
-    [...response.headers].filter(([name]) => !/^(date|ratelimit|keep-alive|connection)/.test(name)),
+    [...response.headers].filter(([name]) => !/^(date|ratelimit|keep-alive|connection|x-request-id)/.test(name)),
   );
   return JSON.stringify([response.status, headers, await response.text()]);
 }

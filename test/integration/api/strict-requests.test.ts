@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { accountTargets, type FillPath } from "../../support/openapi/account-targets.ts";
 import type { OpenApiDocument } from "../../support/openapi/conformance.ts";
+import { readDocument } from "../../support/openapi/read-document.ts";
 import { requestFields } from "../../support/openapi/request-fields.ts";
 import { type SampleRequest, sampleRequests } from "../../support/openapi/sample-requests.ts";
 
@@ -61,7 +62,7 @@ beforeAll(async () => {
   account = await control.account();
   ({ cookie } = await control.session(account));
   fill = await accountTargets(control, account);
-  document = (await (await fetch(`${control.url}/openapi.json`)).json()) as OpenApiDocument;
+  document = await readDocument(control.url);
   const fields = requestFields(document);
   operations = sampleRequests(document).map((sample) => {
     const name = `${sample.method} ${sample.path}`;

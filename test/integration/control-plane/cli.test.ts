@@ -345,7 +345,7 @@ test("a key is created with a role and an expiry", async () => {
   const { api_key = "" } = await administer(...create, "--role", "viewer", "--expires", "90d");
   await administer(...create);
   const keys = (await administer("key", "list")) as unknown as { role: string; expires_at: number | null }[];
-  expect(keys.map(({ role }) => role).toSorted((a, b) => a.localeCompare(b))).toEqual(["admin", "viewer"]);
+  expect(keys.map(({ role }) => role).toSorted((a, b) => a.localeCompare(b))).toEqual(["operator", "viewer"]);
   const { expires_at = null } = keys.find(({ role }) => role === "viewer") ?? {};
   expect(expires_at).toBeGreaterThan(Date.now() / 1000 + 89 * 24 * 3600);
   await using server = await serve();

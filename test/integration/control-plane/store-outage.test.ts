@@ -15,7 +15,7 @@ import { openStream } from "../../support/event-stream.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
 import { fastClock } from "../../support/fast-clock.ts";
 import { type HeldRollout, SOME_REVISION, startHeldRollout } from "../../support/fleets/held-rollout.ts";
-import type { OpenApiDocument } from "../../support/openapi/conformance.ts";
+import { readDocument } from "../../support/openapi/read-document.ts";
 import { sampleRequests, type SampleRequest } from "../../support/openapi/sample-requests.ts";
 import { RawStreamClient } from "../../support/raw-stream-client.ts";
 import { waitFor } from "../../support/wait-for.ts";
@@ -121,7 +121,7 @@ async function send(
 }
 
 async function allRequests(): Promise<SampleRequest[]> {
-  return sampleRequests((await (await fetch(`${control.url}/openapi.json`)).json()) as OpenApiDocument);
+  return sampleRequests(await readDocument(control.url));
 }
 
 /** Endpoints that ask the database for nothing, with their usual response; the provider is not configured. */

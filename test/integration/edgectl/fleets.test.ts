@@ -247,9 +247,9 @@ test("tags select assets, holds keep fleets away, and secret values never leave 
   expect((await rig.run(["assets", "hold", asset, "--reason", "Pump test", "--for", "2h"])).stdout).toMatch(
     /is held until .* UTC\./,
   );
-  expect((await rig.api.get(`/v1/assets/${asset}/hold`)).body).toMatchObject({ hold: { reason: "Pump test" } });
+  expect((await rig.api.get(`/v1/assets/${asset}/hold`)).body).toMatchObject({ reason: "Pump test" });
   await rig.run(["assets", "release", asset]);
-  expect((await rig.api.get(`/v1/assets/${asset}/hold`)).body).toEqual({ hold: null });
+  expect((await rig.api.get(`/v1/assets/${asset}/hold`)).body).toMatchObject({ code: "HoldNotFound" });
   const { body: fresh } = await rig.api.post("/v1/assets", { serial_number: "SN-NEW" });
   const waiting = JSON.parse((await rig.run(["assets", "list", "--no-accepted", "--json"])).stdout) as object;
   expect(waiting).toMatchObject({ assets: [{ uuid: fresh["uuid"], accepted_at: null }] });

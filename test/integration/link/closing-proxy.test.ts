@@ -27,10 +27,7 @@ test("a proxy that closes idle connections after a minute teaches keep-alives th
     clock,
     logger,
   });
-  await using _link = runUplink(
-    { url: `ws://127.0.0.1:${relay.port}/` },
-    { clock, keepaliveInterval },
-  );
+  await using _link = runUplink({ url: `ws://127.0.0.1:${relay.port}/` }, { clock, keepaliveInterval });
   const passed = (): number => relay.bytes + peer.handshakes;
   await letTimePass("a shorter interval", clock, {
     until: () => keepaliveInterval.currentMs() < 60_000,

@@ -1,8 +1,9 @@
-import { Conformance, type OpenApiDocument } from "./conformance.ts";
+import { Conformance } from "./conformance.ts";
+import { readDocument } from "./read-document.ts";
 import { watchResponses } from "./watch-responses.ts";
 
 export interface ResponseCheck extends Disposable {
-  /** Throws if a response so far did not match the document. */
+  /** Throws if a response so far, or a request that was carried out, did not match the document. */
   verify(): void;
 }
 
@@ -10,12 +11,12 @@ export interface ResponseCheck extends Disposable {
 let shared: Promise<Conformance> | undefined;
 
 /**
- * Checks every further response of a server in this process against its OpenAPI document.
+ * Checks every further response of a server in this process, and every request that it carries out, against its OpenAPI document.
  *
  * @param url the server's address, such as `http://127.0.0.1:40123`
  */
 export async function checkResponses(url: string): Promise<ResponseCheck> {
-  const conformance = await (shared ??= readDocument(url));
+  const conformance = await (shared ??= readDocument(url).then((document) => new Conformance(document)));
   const port = Number(new URL(url).port);
   const problems: string[] = [];
   const watch = watchResponses(
@@ -28,13 +29,8 @@ export async function checkResponses(url: string): Promise<ResponseCheck> {
   );
   return {
     verify() {
-      if (problems.length > 0) throw new Error(`responses do not match the OpenAPI document:\n${problems.join("\n")}`);
+      if (problems.length > 0) throw new Error(`exchanges do not match the OpenAPI document:\n${problems.join("\n")}`);
     },
     [Symbol.dispose]: () => watch[Symbol.dispose](),
   };
-}
-
-async function readDocument(url: string): Promise<Conformance> {
-  const response = await fetch(`${url}/openapi.json`);
-  return new Conformance((await response.json()) as OpenApiDocument);
 }

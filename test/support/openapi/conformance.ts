@@ -1,5 +1,6 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { ERRORS } from "../../../src/protocol/errors.ts";
+import { closeSchemas } from "./close-schemas.ts";
 
 /** A request and the server's response to it. */
 export interface Exchange {
@@ -10,12 +11,23 @@ export interface Exchange {
   readonly contentType: string | undefined;
   readonly allow: string | undefined;
   readonly body: string;
+  /** Body of the request, as far as the server has read it. */
+  readonly sent: string;
 }
 
 interface Media {
   readonly schema?: unknown;
+  /** Of a refusal: by error code. */
+  readonly examples?: Readonly<Record<string, unknown>>;
+}
+interface Parameter {
+  readonly in: string;
+  readonly name: string;
+  readonly schema: { readonly type?: string };
 }
 interface Operation {
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: unknown;
   readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, Media>> }>>;
 }
 export interface OpenApiDocument {
@@ -34,9 +46,15 @@ const ANY_ERROR = {
   additionalProperties: false,
 };
 
+/** Statuses of refusals that belong to no operation: those of the response `default`. */
+const OF_NO_OPERATION: ReadonlySet<number> = new Set([405, 408, 431]);
+
+/** Takes any parameter: those of OpenID Connect and its extensions. */
+const ANY_QUERY = "/v1/oidc/callback";
+
 const DOCUMENT_ID = "https://edge-control.invalid/openapi.json";
 
-/** Checks responses against an OpenAPI document. */
+/** Checks responses, and requests that were carried out, against an OpenAPI document as `readDocument` returns it. */
 export class Conformance {
   readonly #document: OpenApiDocument;
   readonly #templates: readonly { readonly path: string; readonly pattern: RegExp }[];
@@ -45,8 +63,8 @@ export class Conformance {
 
   constructor(document: OpenApiDocument) {
     this.#document = document;
-    this.#ajv = new Ajv2020({ strict: false, allErrors: true });
-    this.#ajv.addSchema({ $id: DOCUMENT_ID, ...document });
+    this.#ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false, validateSchema: false });
+    this.#ajv.addSchema({ $id: DOCUMENT_ID, ...closeSchemas(document) });
     this.#anyError = this.#ajv.compile(ANY_ERROR);
     this.#templates = Object.keys(document.paths)
       // Literal segments take precedence over parameters.
@@ -61,8 +79,33 @@ export class Conformance {
     const operation = this.#document.paths[path]?.[exchange.method.toLowerCase()];
     if (!operation) return this.#checkMethod(exchange);
     const response = operation.responses[exchange.status];
-    if (!response) return [`the document has no response ${exchange.status} for it`];
-    return this.#checkBody(exchange, `paths/${path}/${exchange.method.toLowerCase()}`, response.content ?? {});
+    if (response) {
+      const pointer = `paths/${path}/${exchange.method.toLowerCase()}`;
+      const problems = this.#checkBody(exchange, pointer, response.content ?? {});
+      return exchange.status < 300 ? [...problems, ...this.#checkRequest(exchange, path, operation)] : problems;
+    }
+    if (OF_NO_OPERATION.has(exchange.status) && operation.responses["default"]) return this.#checkError(exchange.body);
+    return [`the document has no response ${exchange.status} for it`];
+  }
+
+  /** A request that was carried out has nothing that the document does not have. */
+  #checkRequest({ method, url, sent }: Exchange, path: string, operation: Operation): string[] {
+    const { parameters = [], requestBody } = operation;
+    const at = (...keys: string[]): string =>
+      ["paths", path, method.toLowerCase(), ...keys].map(escapePointer).join("/");
+    const query = [...new URLSearchParams(url.split("?")[1])].flatMap(([name, text]) => {
+      const index = parameters.findIndex((each) => each.in === "query" && each.name === name);
+      const parameter = parameters[index];
+      if (!parameter) return path === ANY_QUERY ? [] : [`the document has no query parameter ${name}`];
+      const validate = this.#ajv.getSchema(`${DOCUMENT_ID}#/${at("parameters", String(index), "schema")}`);
+      return validate?.(valueOf(parameter, text)) ? [] : [`the document does not allow ${name}=${text}`];
+    });
+    if (sent === "" || requestBody === undefined) return query;
+    const validate = this.#ajv.getSchema(
+      `${DOCUMENT_ID}#/${at("requestBody", "content", "application/json", "schema")}`,
+    );
+    if (!validate) return [...query, "the document has no schema of a JSON body"];
+    return [...query, ...this.#validate(validate as ValidateFunction, sent).map((each) => `request: ${each}`)];
   }
 
   /** Whether a value matches the schema at a JSON pointer into the document. */
@@ -79,6 +122,8 @@ export class Conformance {
   #checkMethod({ method, status, allow, body }: Exchange): string[] {
     // The response to HEAD is that to GET without the body.
     if (method === "HEAD") return body === "" ? [] : ["the response to HEAD has a body"];
+    // A preflight of a page whose origin is allowed.
+    if (method === "OPTIONS" && status === 204) return body === "" ? [] : ["the response to a preflight has a body"];
     if (status === 405) return allow === undefined ? ["405 without Allow"] : this.#checkError(body);
     // Refused before the method is checked: the request line or the headers are invalid.
     return status >= 400 ? this.#checkError(body) : [`${status} for a method that is not in the document`];
@@ -102,7 +147,8 @@ export class Conformance {
     if (!validate) return [`the document has no schema for ${type}`];
     if (type === "text/plain") return [];
     const values = type === "text/event-stream" ? eventsOf(body) : type.endsWith("ndjson") ? linesOf(body) : [body];
-    return values.flatMap((value) => this.#validate(validate as ValidateFunction, value));
+    const problems = values.flatMap((value) => this.#validate(validate as ValidateFunction, value));
+    return problems.length > 0 || status < 400 ? problems : checkCodes(values, content[type]?.examples);
   }
 
   #checkError(body: string): string[] {
@@ -118,6 +164,17 @@ export class Conformance {
     }
     return validate(value) ? [] : [`${this.#ajv.errorsText(validate.errors)}: ${json.slice(0, 500)}`];
   }
+}
+
+function checkCodes(values: readonly string[], examples: Media["examples"] = {}): string[] {
+  const codes = values.map((value) => (JSON.parse(value) as { readonly code?: string }).code ?? "(none)");
+  return codes.filter((code) => !(code in examples)).map((code) => `the document does not have the code ${code} here`);
+}
+
+/** A parameter's value as its schema sees it. */
+function valueOf({ schema }: Parameter, text: string): unknown {
+  if (schema.type === "integer") return Number(text);
+  return schema.type === "boolean" ? text === "true" : text;
 }
 
 function split(pointer: string): [string, string, string] {

@@ -30,6 +30,7 @@ export function watchResponses(
 
 function record(request: IncomingMessage, response: ServerResponse, onExchange: (exchange: Exchange) => void): void {
   const chunks: Buffer[] = [];
+  const sent = recordBody(request);
   const headers: Record<string, unknown> = {};
   wrap(response, "writeHead", (args) => Object.assign(headers, lowerKeys(args.at(-1))));
   for (const method of ["write", "end"] as const) {
@@ -50,8 +51,20 @@ function record(request: IncomingMessage, response: ServerResponse, onExchange: 
       contentType: header("content-type"),
       allow: header("allow"),
       body: Buffer.concat(chunks).toString(),
+      sent: Buffer.concat(sent).toString(),
     });
   });
+}
+
+/** Returns the chunks of the body, to which those are added that still arrive. Reads nothing that the server does not read. */
+function recordBody(request: IncomingMessage): readonly Buffer[] {
+  const chunks: Buffer[] = [];
+  const push = request.push.bind(request);
+  request.push = (chunk: unknown, encoding) => {
+    if (chunk instanceof Uint8Array) chunks.push(Buffer.from(chunk));
+    return push(chunk, encoding);
+  };
+  return chunks;
 }
 
 function wrap(response: ServerResponse, method: "write" | "end" | "writeHead", look: (args: unknown[]) => void): void {

@@ -67,7 +67,8 @@ export class ControlProcess extends Executable {
 
   async createAccount(name: string): Promise<Account> {
     const { account_id: accountId = "" } = await this.administer("account", "create", name);
-    const key = await this.administer("key", "create", "--account", accountId, "--name", name);
+    const create = ["key", "create", "--account", accountId, "--name", name, "--role", "admin"];
+    const key = await this.administer(...create);
     return { accountId, keyId: key["key_id"] ?? "", apiKey: key["api_key"] ?? "" };
   }
 

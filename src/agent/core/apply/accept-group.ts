@@ -4,6 +4,7 @@ import { type AppliedApp, type Apply, applySchema, localApplySchema } from "../.
 import type { DeployOptions } from "../../../protocol/deploy-request.ts";
 import { EdgeError, type ErrorDetails } from "../../../protocol/errors.ts";
 import { parseImageReference } from "../../../protocol/image-reference.ts";
+import { IN_WORDS } from "../../../protocol/issue-words.ts";
 import { invalidRequest, type RequestIssue, toInvalidRequest } from "../../../protocol/request-error.ts";
 import { containerName } from "../app/container.ts";
 import type { TakeFiles } from "../app/files.ts";
@@ -45,7 +46,7 @@ export function acceptGroup(input: unknown, context: AcceptGroupContext): Accept
   const { registry_auth: _auth, ...kept } = options;
   const base: DeploymentRecord = { ...newRecord(id, order, undefined), action: "apply", origin, options: kept };
   const schema = origin === "local" ? localApplySchema : applySchema;
-  const parsed = schema.safeParse(input);
+  const parsed = schema.safeParse(input, IN_WORDS);
   if (!parsed.success) {
     const failure = toRequestFailure(toInvalidRequest(parsed.error, schema));
     return { group: { ...base, apply: { onFailure: "rollback" }, failure }, children: [] };

@@ -6,15 +6,16 @@ import {
   type InfiniteData,
 } from "@tanstack/react-query";
 import { call } from "../../api/client.ts";
+import { toFailure } from "../../api/failure.ts";
 import { KEYS } from "../../api/keys.ts";
 import type {
   AppDetails,
   AppList,
   Asset,
-  AssetHold,
   DataUsage,
   DeploymentList,
   Device,
+  Hold,
   ShownVariables,
 } from "../../api/types.ts";
 import type { AssetState } from "../assets/asset-row.ts";
@@ -47,10 +48,18 @@ export function useApp(id: string, app: string): UseQueryResult<AppDetails> {
   });
 }
 
-export function useHold(id: string): UseQueryResult<AssetHold> {
+/** The hold of an asset; `null` if it is not held. */
+export function useHold(id: string): UseQueryResult<Hold | null> {
   return useQuery({
     queryKey: [...KEYS.asset(id), "hold"],
-    queryFn: ({ signal }) => call("GET /v1/assets/{asset_id}/hold", { path: { asset_id: id }, signal }),
+    queryFn: async ({ signal }) => {
+      try {
+        return await call("GET /v1/assets/{asset_id}/hold", { path: { asset_id: id }, signal });
+      } catch (error) {
+        if (toFailure(error).code === "HoldNotFound") return null;
+        throw error;
+      }
+    },
   });
 }
 

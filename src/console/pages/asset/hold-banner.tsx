@@ -7,7 +7,7 @@ import { useHold } from "./asset-queries.ts";
 
 /** Says that an asset is held, why, and until when; nothing if it is not. */
 export function HoldBanner({ assetId }: { readonly assetId: string }): ReactNode {
-  const hold = useHold(assetId).data?.hold;
+  const hold = useHold(assetId).data;
   if (!hold) return null;
   return (
     <Box mb="md">

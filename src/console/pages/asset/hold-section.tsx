@@ -18,7 +18,7 @@ export function HoldSection({ assetId }: { readonly assetId: string }): ReactNod
         Hold
       </Title>
       <Loaded query={hold}>
-        {({ hold: held }) => (
+        {(held) => (
           <>
             <Text size="sm" mb="xs">
               {held ? "It is held; see above." : "It is not held: rollouts reach it."}

@@ -7,7 +7,7 @@ import type { EventSink } from "../../events/account-feed.ts";
 import { formatLine } from "../../events/format-events.ts";
 import { accountOf, principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errors } from "../docs/responses.ts";
+import { errors, messages } from "../docs/responses.ts";
 import { streamHeaders } from "../event-stream.ts";
 import { lastEventIdHeaders, resumedAfter } from "../resume-stream.ts";
 import { STALL_TIMEOUT_MS } from "../stream-limiter.ts";
@@ -23,15 +23,15 @@ const query = z.strictObject({
 });
 
 const lineSchema = z.union([accountEventSchema, accountStreamNoteSchema]);
-const EXAMPLE = [
-  formatLine({ type: "hello", id: "4710" }),
-  formatLine({
+const EXAMPLES = [
+  { type: "hello", id: "4710" },
+  {
     id: "4711",
     type: "device.disconnected",
     at_ms: 1_795_178_868_123,
     asset_id: "0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11",
-  }),
-].join("");
+  },
+];
 
 /** `GET /v1/events`: what happens in the account, for as long as the client reads. */
 export function streamAccountEvents(api: Api, context: ApiContext): void {
@@ -56,7 +56,7 @@ export function streamAccountEvents(api: Api, context: ApiContext): void {
             description:
               "Each event or note is a line of `id:` and one of `data:`; a blank line every 15 s keeps the connection alive. " +
               "A client that does not read is disconnected, and goes on with `after` or `Last-Event-ID`.",
-            content: { "text/event-stream": { schema: lineSchema, example: EXAMPLE } },
+            content: { "text/event-stream": messages(lineSchema, EXAMPLES) },
           },
           ...errors(),
         },

@@ -1,6 +1,7 @@
 import { deployRequestSchema, splitDeployRequest } from "../../../protocol/deploy-request.ts";
 import { findHiddenFiles } from "../../../protocol/app-spec.ts";
 import { MAX_APP_REQUEST_BYTES } from "../../../protocol/limits.ts";
+import { IN_WORDS } from "../../../protocol/issue-words.ts";
 import { invalidRequest, toDeployRequestError } from "../../../protocol/request-error.ts";
 import type { ZodType } from "zod";
 import { assetParams } from "../asset-resource.ts";
@@ -48,7 +49,7 @@ export function deployApp(api: Api, context: ApiContext): void {
 
 /** Validates by the schema, with specific error codes for a missing name or image. */
 function validateRequest(data: unknown): ReturnType<ReturnType<typeof validateBy>> {
-  const result = deployRequestSchema.safeParse(data);
+  const result = deployRequestSchema.safeParse(data, IN_WORDS);
   if (!result.success) return { error: toDeployRequestError(data, result.error, deployRequestSchema) };
   const issues = findHiddenFiles(result.data);
   return issues.length > 0 ? { error: invalidRequest(issues) } : { value: result.data };

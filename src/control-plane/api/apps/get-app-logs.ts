@@ -4,12 +4,12 @@ import { z } from "zod";
 import { appLogLineSchema, MAX_LOG_TAIL_LINES } from "../../../protocol/app-log.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import { booleanString, integerString, MAX_UNIX_SECONDS } from "../../../protocol/scalars.ts";
-import { type LogEntry, type LogFormat, NDJSON, PLAIN_TEXT } from "../../core/log-entry.ts";
+import { type LogEntry, type LogFormat, PLAIN_TEXT } from "../../core/log-entry.ts";
 import { onAbort } from "../../../lib/on-abort.ts";
 import type { LogFeed } from "../../queries/log-feed.ts";
 import { findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errors } from "../docs/responses.ts";
+import { errors, messages } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { appParams } from "./app-resource.ts";
 import { negotiateLogFormat } from "./log-format.ts";
@@ -81,11 +81,8 @@ export function getAppLogs(api: Api, context: ApiContext): void {
           200: {
             description: "The log. Each non-empty line is one JSON object, or one line of text.",
             content: {
-              "application/x-ndjson": {
-                schema: entrySchema,
-                example: EXAMPLE.map((entry) => NDJSON.entry(entry)).join(""),
-              },
-              "text/plain": { schema: z.string(), example: EXAMPLE.map((entry) => PLAIN_TEXT.entry(entry)).join("") },
+              "application/x-ndjson": messages(entrySchema, EXAMPLE),
+              "text/plain": messages(z.string(), [EXAMPLE.map((entry) => PLAIN_TEXT.entry(entry)).join("")]),
             },
           },
           ...errors(

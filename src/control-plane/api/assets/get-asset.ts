@@ -14,6 +14,7 @@ export function getAsset(api: Api, context: ApiContext): void {
       schema: {
         operationId: "getAsset",
         summary: "Asset Details",
+        description: "The asset with its SIMs, its connection and what needs attention.",
         tags: ["Assets"],
         params: assetParams,
         response: { 200: json("The asset.", assetSchema, LEGACY_HEADERS), ...errors("AssetNotFound") },

@@ -23,15 +23,17 @@ export function getHold(api: Api, { store, clock }: ApiContext): void {
         ...DOCS,
         operationId: "getAssetHold",
         summary: "Get Hold",
-        description: "The hold of the asset. While it is held, nothing but commands of people reaches it.",
-        response: { 200: json("The hold.", holdSchema), ...errors("AssetNotFound") },
+        description:
+          "The hold of the asset, while it is held: nothing but commands of people reaches it. `HoldNotFound` otherwise.",
+        response: { 200: json("The hold.", holdSchema), ...errors("AssetNotFound", "HoldNotFound") },
       },
     },
     async (request): Promise<HoldBody> => {
       const { uuid } = await findAsset(store, request, request.params.asset_id);
       const hold = await store.assetSettings.findHold(uuid);
       const isOver = hold?.untilMs !== undefined && hold.untilMs <= clock.now();
-      return { hold: hold && !isOver ? toHoldBody(hold) : null };
+      if (!hold || isOver) throw new EdgeError("HoldNotFound");
+      return toHoldBody(hold);
     },
   );
 }
@@ -65,7 +67,7 @@ export function setHold(api: Api, { store, clock }: ApiContext): void {
       const facts = { action: "asset.held", assetUuid: asset.uuid, subject: subjectOf(asset), details } as const;
       const result = await store.assetSettings.changeHold(asset.uuid, hold, auditOf(request, clock, facts));
       if (result === "no_asset") throw new EdgeError("AssetNotFound");
-      return { hold: toHoldBody((await store.assetSettings.findHold(asset.uuid)) ?? hold) };
+      return toHoldBody((await store.assetSettings.findHold(asset.uuid)) ?? hold);
     },
   );
 }
@@ -99,7 +101,7 @@ function subjectOf({ uuid, name }: Asset) {
   return { kind: "asset", id: uuid, name };
 }
 
-function toHoldBody({ reason, untilMs, setAtMs, setBy }: Hold): NonNullable<HoldBody["hold"]> {
+function toHoldBody({ reason, untilMs, setAtMs, setBy }: Hold): HoldBody {
   return {
     reason,
     until: untilMs === undefined ? null : Math.floor(untilMs / 1000),

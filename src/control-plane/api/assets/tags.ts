@@ -34,6 +34,7 @@ export function getTags(api: Api, { store }: ApiContext): void {
         ...DOCS,
         operationId: "getAssetTags",
         summary: "Get Tags",
+        description: "The tags of the asset, by which fleets and lists select it.",
         response: { 200: json("The tags.", tagsSchema), ...errors("AssetNotFound") },
       },
     },

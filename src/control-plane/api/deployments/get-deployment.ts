@@ -10,6 +10,7 @@ export function getDeployment(api: Api, { store }: ApiContext): void {
       schema: {
         operationId: "getDeployment",
         summary: "Deployment Details",
+        description: "What was requested, by whom, and how it ended, with its last event.",
         tags: ["Deployments"],
         params: deploymentParams,
         response: {

@@ -26,6 +26,7 @@ export function listDeployments(api: Api, { store }: ApiContext): void {
       schema: {
         operationId: "listDeployments",
         summary: "Get Deployments",
+        description: "The deployments of one asset, newest first.",
         tags: ["Deployments"],
         params: assetParams,
         querystring: query,

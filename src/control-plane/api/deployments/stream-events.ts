@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { integerString } from "../../../protocol/scalars.ts";
+import { isFinished } from "../../core/deployment.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { resumableStream } from "../docs/stream.ts";
@@ -41,10 +42,11 @@ export function streamEvents(api: Api, context: ApiContext): void {
       },
     },
     async (request, reply) => {
-      const { id, finishedAtMs, lastSeq } = await findDeployment(store, request);
+      const deployment = await findDeployment(store, request);
+      const { id, lastSeq } = deployment;
       const after = resumedAfter(request, request.query.after);
       void reply.header("Deployment-Id", id);
-      if (finishedAtMs !== undefined && after >= lastSeq) return reply.code(204).send();
+      if (isFinished(deployment) && after >= lastSeq) return reply.code(204).send();
       streamLimiter.acquireForAccount(request, reply);
       return sendEvents(context, request, reply, { id, after, hasIds: true });
     },

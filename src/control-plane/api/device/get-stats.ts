@@ -14,7 +14,7 @@ import { onAbort } from "../../../lib/on-abort.ts";
 import type { StatsFeed } from "../../queries/stats-feed.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errors } from "../docs/responses.ts";
+import { errors, messages } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
 
 const NDJSON_TYPE = "application/x-ndjson";
@@ -82,11 +82,8 @@ export function getStats(api: Api, context: ApiContext): void {
           200: {
             description: "One measurement, or with `follow` one for each line.",
             content: {
-              "application/json": { schema: appStatsSchema, example: EXAMPLE },
-              [NDJSON_TYPE]: {
-                schema: z.union([appStatsSchema, errorLineSchema]),
-                example: `${JSON.stringify(EXAMPLE)}\n`,
-              },
+              "application/json": messages(appStatsSchema, [EXAMPLE]),
+              [NDJSON_TYPE]: messages(z.union([appStatsSchema, errorLineSchema]), [EXAMPLE]),
             },
           },
           ...errors(

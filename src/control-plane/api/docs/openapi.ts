@@ -6,8 +6,11 @@ import { type Requirement, requirementOf } from "../../core/people/endpoint-perm
 import type { Api } from "../context.ts";
 import { toHeaderName } from "../header-name.ts";
 import { streamSamples } from "./curl-sample.ts";
+import { composeSchemas } from "./compose-schemas.ts";
+import { openResponses } from "./open-responses.ts";
 import { pruneComponents } from "./prune-components.ts";
 import type { DocumentedResponse } from "./responses.ts";
+import { shareComponents } from "./share-components.ts";
 import { tidySchemas } from "./tidy-schemas.ts";
 
 const DESCRIPTION = `Assets with their SIMs, SIM usage, and deployment of container apps to edge devices.
@@ -22,6 +25,13 @@ A response with JSON has an \`ETag\`: with it in \`If-None-Match\` a read has no
 nothing is changed that another client has changed since. A change with an \`Idempotency-Key\` is carried out once, however often it
 is sent.
 
+Every response has the id of the request, with which the service logs it, in \`X-Request-Id\`: the one that the client sent, if it is
+of 1 to 128 letters, digits, \`.\`, \`_\`, \`:\`, \`=\`, \`/\`, \`+\` and \`-\`, or a new one.
+
+Within v1, operations, fields of responses, values of \`x-extensible-enum\`, error codes and types of messages in streams may be
+added, and fields and parameters of requests that may be left out. Clients ignore what they do not know. What is to be removed is \`deprecated\`
+here before, and its responses have \`Deprecation\` and \`Sunset\`.
+
 \`x-permission\` of an operation names the permission that the role of the API key or of the person must have; \`self\` stands
 for any of them, \`session\` for a person who is signed in, \`public\` for nothing.`;
 
@@ -33,7 +43,13 @@ export async function serveOpenApi(api: Api): Promise<void> {
   await api.register(swagger, {
     openapi: {
       openapi: "3.1.0",
-      info: { title: "edge-control", version: VERSION, description: DESCRIPTION },
+      info: {
+        title: "edge-control",
+        version: VERSION,
+        description: DESCRIPTION,
+        contact: { name: "The operator of this service" },
+        license: { name: "No licence is granted", identifier: "LicenseRef-UNLICENSED" },
+      },
       servers: [{ url: "/", description: "This server." }],
       tags: [
         { name: "Assets", description: "Connected edge devices." },
@@ -45,12 +61,18 @@ export async function serveOpenApi(api: Api): Promise<void> {
         { name: "Rollouts", description: "How revisions come to the members of a fleet, wave by wave." },
         { name: "People", description: "The people of an account, and how they sign in." },
         { name: "API Keys", description: "The API keys of an account." },
+        { name: "Audit", description: "Who did what." },
         { name: "Legacy", description: "Deprecated; removed at a configured time." },
         { name: "Health", description: "For load balancers and supervisors; no key needed." },
       ],
       components: {
         securitySchemes: {
           apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "API key of the account." },
+          bearer: {
+            type: "http",
+            scheme: "bearer",
+            description: "The same key, for clients that send `Authorization`.",
+          },
           session: {
             type: "apiKey",
             in: "cookie",
@@ -61,10 +83,14 @@ export async function serveOpenApi(api: Api): Promise<void> {
           },
         },
       },
-      security: [{ apiKey: [] }, { session: [] }],
+      security: [{ apiKey: [] }, { bearer: [] }, { session: [] }],
     },
     transform,
-    transformObject: (document) => tidySchemas(pruneComponents(jsonSchemaTransformObject(document as never) as object)),
+    transformObject: (document) =>
+      [openResponses, pruneComponents, tidySchemas, composeSchemas, shareComponents].reduce(
+        (made, step) => step(made),
+        jsonSchemaTransformObject(document as never) as object,
+      ),
   });
   let text: string | undefined;
   api.get("/openapi.json", { schema: { hide: true } }, (_request, reply) => {
@@ -74,6 +100,20 @@ export async function serveOpenApi(api: Api): Promise<void> {
   });
 }
 
+/** Response headers of every operation. They are listed for refusals only, where they are needed: elsewhere they would be bulk. */
+const EVERY_RESPONSE = {
+  "X-Request-Id": { type: "string", description: "Id of the request, which the service logs." },
+};
+
+/** Refusals that belong to no operation, since they are made before its own checks or at an address with another method. */
+const OTHER_REFUSALS = {
+  description:
+    "`MethodNotAllowed` (405, with `Allow`): the address does not have this method. `NotFound` (404): there is no such address. " +
+    "`BadRequest` (408, 431): the request comes too slowly, or its head is too large.",
+  headers: EVERY_RESPONSE,
+  content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+};
+
 /** Adds what the library's transform omits: headers and examples of responses. Adds samples for streams. */
 const transform: SwaggerTransform = (route) => {
   const transformed = jsonSchemaTransform(route);
@@ -82,11 +122,13 @@ const transform: SwaggerTransform = (route) => {
   const responses = (transformed.schema as { response?: Record<string, TransformedResponse> } | undefined)?.response;
   for (const [status, response] of Object.entries(responses ?? {})) {
     const { headers, content = {} } = documented[status] ?? {};
-    if (headers) Object.assign(response, { headers });
-    for (const [type, { example }] of Object.entries(content)) {
-      if (example !== undefined) Object.assign(response.content?.[type] ?? {}, { example });
+    const ofEvery = Number(status) >= 400 ? EVERY_RESPONSE : undefined;
+    if (headers ?? ofEvery) Object.assign(response, { headers: { ...headers, ...ofEvery } });
+    for (const [type, { examples }] of Object.entries(content)) {
+      if (examples) Object.assign(response.content?.[type] ?? {}, { examples });
     }
   }
+  if (responses) responses["default"] = OTHER_REFUSALS;
   const samples = streamSamples({
     method: String(route.route.method),
     url: route.url,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type ErrorCode, errorEntry } from "../../../protocol/errors.ts";
+import { errorCodeSchema } from "../../../protocol/deployment-event.ts";
 import { errorStatus } from "../errors.ts";
 import { anyObject } from "../../../protocol/scalars.ts";
 
@@ -10,9 +11,24 @@ export type HeaderSchema = Readonly<Record<string, unknown>> & { readonly descri
 export interface DocumentedResponse<T extends z.ZodType = z.ZodType> {
   readonly description: string;
   readonly headers?: Readonly<Record<string, HeaderSchema>>;
-  /** `example` is the whole body, where a single value of the schema does not show what a client receives. */
-  readonly content: Readonly<Record<string, { readonly schema: T; readonly example?: unknown }>>;
+  readonly content: Readonly<Record<string, DocumentedBody<T>>>;
 }
+
+/** A body by its media type. The schema and the examples of a stream are those of one message. */
+export interface DocumentedBody<T extends z.ZodType = z.ZodType> {
+  readonly schema: T;
+  /** By name. */
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+}
+
+/** The body of every error response that is not a stream. */
+const errorSchema = z
+  .object({
+    code: errorCodeSchema,
+    message: z.string().meta({ description: "What is wrong, for people." }),
+    details: anyObject.optional().meta({ description: "More about the error; its entries depend on the code." }),
+  })
+  .meta({ id: "Error", description: "Why the request was refused, or failed." });
 
 // Errors of every endpoint.
 const PUBLIC: readonly ErrorCode[] = [
@@ -34,6 +50,11 @@ const OF_CHANGES: readonly ErrorCode[] = ["IdempotencyKeyReused", "IdempotencyIn
 
 const seconds = (description: string): HeaderSchema => ({ type: "integer", description });
 
+const CHALLENGE_HEADER: HeaderSchema = {
+  type: "string",
+  description: "What the service accepts: `Bearer`, an API key.",
+};
+
 const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, HeaderSchema>>>> = {
   TooManyRequests: {
     "Retry-After": seconds("Seconds until the next request is accepted."),
@@ -42,9 +63,18 @@ const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, HeaderSch
     "RateLimit-Reset": seconds("Seconds until the next window."),
   },
   QuotaExceeded: { "Retry-After": seconds("Seconds after which to retry.") },
-  ServiceUnavailable: { "Retry-After": seconds("Seconds after which to retry, if known.") },
+  ServiceUnavailable: { "Retry-After": seconds("Seconds after which to retry.") },
   IdempotencyInProgress: { "Retry-After": seconds("Seconds after which to retry.") },
+  DeviceNotReachable: { "Retry-After": seconds("Seconds after which to retry.") },
+  EngineUnavailable: { "Retry-After": seconds("Seconds after which to retry.") },
+  Unauthorized: { "WWW-Authenticate": CHALLENGE_HEADER },
+  SignInFailed: { "WWW-Authenticate": CHALLENGE_HEADER },
 };
+
+/** The body of a stream with messages of this schema. */
+export function messages<T extends z.ZodType>(schema: T, examples: readonly unknown[]): DocumentedBody<T> {
+  return { schema, examples: Object.fromEntries(examples.map((value, index) => [`message ${index + 1}`, { value }])) };
+}
 
 /** A successful response with a JSON body. */
 export function json<T extends z.ZodType>(
@@ -80,7 +110,7 @@ function errorResponses(codes: readonly ErrorCode[]): Record<number, DocumentedR
   return Object.fromEntries([...byStatus].map(([status, codes]) => [status, errorResponse(codes)]));
 }
 
-// Many endpoints have the same errors. Making their schemas for each would take a third of the service's start.
+// Many endpoints have the same errors.
 const made = new Map<string, DocumentedResponse>();
 
 function errorResponse(codes: readonly ErrorCode[]): DocumentedResponse {
@@ -91,17 +121,16 @@ function errorResponse(codes: readonly ErrorCode[]): DocumentedResponse {
 }
 
 function makeErrorResponse(codes: readonly ErrorCode[]): DocumentedResponse {
-  const schema = z
-    .strictObject({
-      code: z.enum(codes as [ErrorCode, ...ErrorCode[]]).meta({ description: "Error code, for programs." }),
-      message: z.string().meta({ description: "What is wrong, for people." }),
-      details: anyObject.optional().meta({ description: "More about the error; its entries depend on the code." }),
-    })
-    .meta({ examples: codes.map((code) => ({ code, message: errorEntry(code).message })) });
+  const examples = codes.map((code) => [code, { value: { code, message: errorEntry(code).message } }] as const);
   const headers = Object.assign({}, ...codes.map((code) => ERROR_HEADERS[code])) as Record<string, HeaderSchema>;
   return {
-    description: codes.map((code) => `\`${code}\`: ${errorEntry(code).message}`).join(" "),
-    content: { "application/json": { schema } },
+    description: codes.map((code) => `\`${code}\`: ${asSentence(errorEntry(code).message)}`).join(" "),
+    content: { "application/json": { schema: errorSchema, examples: Object.fromEntries(examples) } },
     ...(Object.keys(headers).length > 0 && { headers }),
   };
+}
+
+/** Two messages of the specification have no period. */
+function asSentence(message: string): string {
+  return message.endsWith(".") ? message : `${message}.`;
 }

@@ -1,8 +1,7 @@
 import { type DeploymentEvent, deploymentEventSchema } from "../../../protocol/deployment-event.ts";
 import type { ErrorCode } from "../../../protocol/errors.ts";
-import { formatEvent } from "../event-stream.ts";
 import type { ErrorBody } from "../errors.ts";
-import { type DocumentedResponse, errors } from "./responses.ts";
+import { type DocumentedResponse, errors, messages } from "./responses.ts";
 
 const EVENTS = deploymentEventSchema.meta()?.["examples"] as readonly DeploymentEvent[];
 
@@ -14,7 +13,6 @@ export const DEPLOYMENT_ID_HEADER = {
 export function commandStream(description: string): DocumentedResponse {
   return eventStream(
     `${description} Each non-empty line is \`data:\` and one event; a blank line every 15 s keeps the connection alive.`,
-    toStream(EVENTS),
   );
 }
 
@@ -22,15 +20,14 @@ export function commandStream(description: string): DocumentedResponse {
 export function resumableStream(description: string): DocumentedResponse {
   return eventStream(
     `${description} Each event is a line of \`id:\` with its \`seq\`, and one of \`data:\`; a blank line every 15 s keeps the connection alive.`,
-    EVENTS.map((event) => formatEvent(JSON.stringify(event), event.seq)).join(""),
   );
 }
 
-function eventStream(description: string, example: string): DocumentedResponse {
+function eventStream(description: string): DocumentedResponse {
   return {
     description,
     headers: DEPLOYMENT_ID_HEADER,
-    content: { "text/event-stream": { schema: deploymentEventSchema, example } },
+    content: { "text/event-stream": messages(deploymentEventSchema, EVENTS) },
   };
 }
 
@@ -38,20 +35,15 @@ function eventStream(description: string, example: string): DocumentedResponse {
 export function streamErrors(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
   const documented = Object.entries(errors(...codes)).map(([status, response]): [string, DocumentedResponse] => {
     if (status === "401") return [status, response];
-    const example = toStream([refusal(response)]);
-    const content = { "text/event-stream": { schema: deploymentEventSchema, example }, ...response.content };
-    return [status, { ...response, content }];
+    const refusals = Object.entries(response.content["application/json"]?.examples ?? {}).map(
+      ([code, { value }]) => [code, { value: toRefusal(value as ErrorBody) }] as const,
+    );
+    const body = { schema: deploymentEventSchema, examples: Object.fromEntries(refusals) };
+    return [status, { ...response, content: { "text/event-stream": body, ...response.content } }];
   });
   return Object.fromEntries(documented);
 }
 
-/** The event with the first error of an error response. */
-function refusal({ content }: DocumentedResponse): DeploymentEvent {
-  const error = (content["application/json"]?.schema.meta()?.["examples"] as readonly ErrorBody[] | undefined)?.[0];
-  const origin = { deployment_id: "", seq: 1, timestamp: 1_795_178_868, step: "received" as const };
-  return { status: "Fail", message: error?.message ?? "", ...origin, ...(error && { code: error.code }) };
-}
-
-function toStream(events: readonly DeploymentEvent[]): string {
-  return events.map((event) => formatEvent(JSON.stringify(event))).join("");
+function toRefusal({ code, message }: ErrorBody): DeploymentEvent {
+  return { status: "Fail", message, deployment_id: "", seq: 1, timestamp: 1_795_178_868, step: "received", code };
 }

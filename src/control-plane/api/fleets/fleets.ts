@@ -130,6 +130,7 @@ export function getFleet(api: Api, { store }: ApiContext): void {
       schema: {
         operationId: "getFleet",
         summary: "Fleet Details",
+        description: "The fleet with the number of its members by state.",
         tags: TAGS,
         params: fleetParams,
         response: { 200: json("The fleet.", fleetSchema), ...errors("FleetNotFound") },

@@ -105,6 +105,7 @@ export function getRevision(api: Api, { store, sealer, logger }: ApiContext): vo
       schema: {
         operationId: "getRevision",
         summary: "Revision Details",
+        description: "The apps of the revision, as they are brought to members.",
         tags: TAGS,
         params: revisionParams,
         querystring: query,

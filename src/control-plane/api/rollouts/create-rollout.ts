@@ -9,7 +9,7 @@ import type { RolloutPlan } from "../../fleets/plan-rollout.ts";
 import { toForeseenBody } from "../../fleets/price-rollout.ts";
 import type { Store } from "../../store/store.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errorsWithBody, json } from "../docs/responses.ts";
+import { errorsWithBody, json, messages } from "../docs/responses.ts";
 import { formatEvent, sendTexts } from "../event-stream.ts";
 import { findFleet, fleetParams, requesterOf, requireWaiver, waivesApproval } from "../fleets/fleet-resource.ts";
 import { auditOf } from "../people/audit-entry.ts";
@@ -79,12 +79,7 @@ export function createRollout(api: Api, context: ApiContext): void {
           200: {
             description:
               "With `dry_run`: each non-empty line is `data:` and one event; a blank line keeps the connection alive.",
-            content: {
-              "text/event-stream": {
-                schema: priceEventSchema,
-                example: EXAMPLE.map((event) => formatEvent(JSON.stringify(event))).join(""),
-              },
-            },
+            content: { "text/event-stream": messages(priceEventSchema, EXAMPLE) },
           },
           201: json("The rollout.", rolloutSchema),
           ...errorsWithBody(

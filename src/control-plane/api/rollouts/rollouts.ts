@@ -57,6 +57,7 @@ export function getRollout(api: Api, { store }: ApiContext): void {
       schema: {
         operationId: "getRollout",
         summary: "Rollout Details",
+        description: "The rollout with its waves, the number of its targets by state, and what it waits for.",
         tags: TAGS,
         params: rolloutParams,
         response: { 200: json("The rollout.", rolloutSchema), ...errors("FleetNotFound", "RolloutNotFound") },

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { type RolloutEvent, rolloutEventSchema } from "../../../protocol/rollout.ts";
 import { integerString } from "../../../protocol/scalars.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errors } from "../docs/responses.ts";
-import { formatBatches, formatEvent, sendTexts } from "../event-stream.ts";
+import { errors, messages } from "../docs/responses.ts";
+import { formatBatches, sendTexts } from "../event-stream.ts";
 import { lastEventIdHeaders, NO_MORE_EVENTS, resumedAfter } from "../resume-stream.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { findRollout, rolloutParams } from "./rollout-resource.ts";
@@ -50,12 +50,7 @@ export function streamRolloutEvents(api: Api, context: ApiContext): void {
             description:
               "Each event is a line of `id:` with its `seq`, and one of `data:`; a blank line every 15 s keeps the connection " +
               "alive. When the connection ends before the final event, the client goes on with `after` or `Last-Event-ID`.",
-            content: {
-              "text/event-stream": {
-                schema: rolloutEventSchema,
-                example: formatEvent(JSON.stringify(EXAMPLE), EXAMPLE.seq),
-              },
-            },
+            content: { "text/event-stream": messages(rolloutEventSchema, [EXAMPLE]) },
           },
           204: NO_MORE_EVENTS,
           ...errors("FleetNotFound", "RolloutNotFound"),

@@ -97,6 +97,7 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   RevisionNotFound: FAILED,
   PlanNotFound: FAILED,
   RolloutNotFound: FAILED,
+  HoldNotFound: FAILED,
   RolloutStateConflict: FAILED,
   ApprovalBySameUser: FAILED,
   Unauthorized: FAILED,

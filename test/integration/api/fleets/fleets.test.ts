@@ -83,7 +83,7 @@ describe("fleets", () => {
     [{ apps: [] }, "apps", "must not be empty"],
     [{ apps: ["ui", "ui"] }, "apps[1]", "appears twice"],
     [{ name: "Not A Name" }, "name", "lowercase"],
-    [{ strategy: { attempts: 0 } }, "strategy.attempts", ">=1"],
+    [{ strategy: { attempts: 0 } }, "strategy.attempts", "must be at least 1"],
     [{ strategy: { waves: [{ limit: "200%" }] } }, "strategy.waves[0].limit", "1%"],
     [{ colour: "red" }, "colour", "unknown field"],
   ])("refuse %j", async (fields, path, reason) => {

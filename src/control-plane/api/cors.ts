@@ -1,0 +1,64 @@
+import type { Api } from "./context.ts";
+
+/** How long browsers remember the answer to a preflight, in seconds; Chromium takes no more. */
+const PREFLIGHT_AGE_S = 7200;
+
+const METHODS = "GET, POST, PUT, PATCH, DELETE";
+
+/** Headers that clients of the API send. */
+const REQUEST_HEADERS = [
+  "Accept",
+  "Authorization",
+  "Content-Type",
+  "Idempotency-Key",
+  "If-Match",
+  "If-None-Match",
+  "Last-Event-ID",
+  "Prefer",
+  "X-API-Key",
+  "X-Request-Id",
+].join(", ");
+
+/** Response headers that mean something to clients of the API. */
+const RESPONSE_HEADERS = [
+  "Deployment-Id",
+  "Deprecation",
+  "ETag",
+  "Link",
+  "Location",
+  "RateLimit-Limit",
+  "RateLimit-Remaining",
+  "RateLimit-Reset",
+  "Retry-After",
+  "Sunset",
+  "WWW-Authenticate",
+  "X-Request-Id",
+].join(", ");
+
+/**
+ * Lets pages of these origins call the API with an API key. Responses do not allow credentials, so that no browser sends the
+ * cookies of a session along. Must be called before the routes are registered.
+ */
+export function allowOrigins(api: Api, origins: readonly string[]): void {
+  if (origins.length === 0) return;
+  const allowed = new Set(origins);
+  api.addHook("onRequest", (request, reply, done) => {
+    const { origin, "access-control-request-method": requested } = request.headers;
+    // Caches must not serve one origin's response to another.
+    void reply.header("Vary", "Origin");
+    if (origin === undefined || !allowed.has(origin)) return done();
+    void reply.headers({
+      "Access-Control-Allow-Origin": origin,
+      "Access-Control-Expose-Headers": RESPONSE_HEADERS,
+    });
+    if (request.method !== "OPTIONS" || requested === undefined) return done();
+    void reply
+      .headers({
+        "Access-Control-Allow-Methods": METHODS,
+        "Access-Control-Allow-Headers": REQUEST_HEADERS,
+        "Access-Control-Max-Age": PREFLIGHT_AGE_S,
+      })
+      .code(204)
+      .send();
+  });
+}
