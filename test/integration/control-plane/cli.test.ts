@@ -145,7 +145,7 @@ test("a server killed without warning loses nothing that was confirmed", async (
   back.event(id, { device_seq: 2, status: "Success", message: "Up.", step: "done" });
   const whole = await openStream(`${second.url}/v1/assets/GW-1/edge/deployments/${id}/events`, { apiKey });
   expect(await whole.ended).toBe(true);
-  expect(whole.text.trimStart().startsWith(stream.text)).toBe(true);
+  expect(whole.events.slice(0, stream.events.length)).toEqual(stream.events);
   expect(whole.events.map(({ seq, status }) => [seq, status])).toEqual([
     [1, "Running"],
     [2, "Running"],
