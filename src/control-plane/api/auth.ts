@@ -1,7 +1,7 @@
 import type { FastifyRequest, onSendHookHandler } from "fastify";
 import type { Clock } from "../../lib/clock.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import { apiKeyOf, CHALLENGE } from "../people/credentials.ts";
+import { apiKeyOf, CHALLENGE } from "../core/people/credentials.ts";
 import type { Principal } from "../people/principal.ts";
 import type { PrincipalReader } from "../people/principal-reader.ts";
 import type { Pacing } from "./pacing.ts";

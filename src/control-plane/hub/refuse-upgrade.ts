@@ -1,7 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { ERRORS, type ErrorDetails, type ResponseErrorCode } from "../../protocol/errors.ts";
-import { CHALLENGE } from "../people/credentials.ts";
+import { CHALLENGE } from "../core/people/credentials.ts";
 
 /** Answers a request for a WebSocket with a plain HTTP response and ends the connection. */
 export function refuseUpgrade(

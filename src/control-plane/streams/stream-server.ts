@@ -15,7 +15,7 @@ import type { StreamGateway } from "../gateway/stream-gateway.ts";
 import type { Observer } from "../metrics/observer.ts";
 import type { SharedCounts } from "../instances/shared-counts.ts";
 import { refuseUpgrade } from "../hub/refuse-upgrade.ts";
-import { apiKeyOf } from "../people/credentials.ts";
+import { apiKeyOf } from "../core/people/credentials.ts";
 import type { PrincipalReader } from "../people/principal-reader.ts";
 import type { KeyPrincipal } from "../people/principal.ts";
 import { watchPrincipal } from "../people/watch-principal.ts";

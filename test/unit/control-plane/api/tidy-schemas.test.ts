@@ -7,26 +7,38 @@ const NULL = { type: "null" };
 test("removes the bounds of safe integers, and keeps those that mean something", () => {
   const count = { type: "integer", minimum: 0, maximum: MAX, default: MAX };
   expect(tidySchemas({ a: [count], b: { type: "integer", minimum: -MAX, maximum: 5 } })).toEqual({
-    a: [{ type: "integer", minimum: 0, default: MAX }],
+    a: [{ type: "integer", minimum: 0, default: MAX, format: "int64" }],
     b: { type: "integer", maximum: 5 },
   });
 });
 
-test("moves what describes a value that may be null to the field", () => {
-  const described = { type: "string", description: "A name.", examples: ["x"] };
-  expect(tidySchemas({ anyOf: [described, NULL] })).toEqual({
-    anyOf: [{ type: "string" }, NULL],
-    description: "A name.",
-    examples: ["x"],
-  });
-  const both = { anyOf: [described, NULL], description: "The field's own." };
-  expect(tidySchemas(both)).toEqual({
-    anyOf: [{ type: "string", description: "A name." }, NULL],
-    description: "The field's own.",
-    examples: ["x"],
-  });
+test("marks integers that 32 bits may not hold", () => {
+  const bound = (maximum: number) => ({ type: "integer", maximum });
+  expect(tidySchemas([bound(2 ** 31 - 1), bound(2 ** 31), { type: ["integer", "null"] }, { type: "number" }])).toEqual([
+    bound(2 ** 31 - 1),
+    { ...bound(2 ** 31), format: "int64" },
+    { type: ["integer", "null"], format: "int64" },
+    { type: "number" },
+  ]);
+});
+
+test("says of a value that may be null what it is at the field", () => {
+  const described = { type: "string", maxLength: 5, description: "A name.", examples: ["x"] };
+  const nullable = { type: ["string", "null"], maxLength: 5, description: "A name.", examples: ["x"] };
+  expect(tidySchemas({ anyOf: [described, NULL] })).toEqual(nullable);
+  const own = "The field's own.";
+  expect(tidySchemas({ anyOf: [described, NULL], description: own })).toEqual({ ...nullable, description: own });
+  const listed = { anyOf: [{ type: "string", enum: ["a"], description: "A letter." }, NULL] };
+  expect(tidySchemas(listed)).toEqual({ anyOf: [{ type: "string", enum: ["a"] }, NULL], description: "A letter." });
   const alternatives = { anyOf: [described, { type: "number" }] };
   expect(tidySchemas(alternatives)).toEqual(alternatives);
   const reference = { anyOf: [{ $ref: "#/x" }, NULL] };
   expect(tidySchemas(reference)).toEqual(reference);
+});
+
+test("leaves out what repeats: expressions of formats, and the keys of a map as required fields", () => {
+  expect(tidySchemas({ type: "string", format: "ipv6", pattern: "long" })).toEqual({ type: "string", format: "ipv6" });
+  expect(tidySchemas({ type: "string", format: "other", pattern: "x" })).toMatchObject({ pattern: "x" });
+  const map = { type: "object", propertyNames: { enum: ["a"] }, additionalProperties: {}, required: ["a"] };
+  expect(tidySchemas(map)).not.toHaveProperty("required");
 });
