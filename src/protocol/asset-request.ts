@@ -8,7 +8,7 @@ import {
   serialNumberSchema,
 } from "./asset.ts";
 import { attentionReasonSchema } from "./attention.ts";
-import { integerString } from "./scalars.ts";
+import { integerString, MAX_UNIX_SECONDS } from "./scalars.ts";
 import { selectorSchema } from "./selector.ts";
 import { MAX_PAGE_SIZE } from "./limits.ts";
 import { networkGroupSchema, proSimRegistrationSchema, superSimRegistrationSchema } from "./sim.ts";
@@ -63,6 +63,10 @@ export type RegisteredAsset = z.output<typeof registeredAssetSchema>;
 export const assetUpdateSchema = z
   .strictObject({
     name: assetNameSchema.optional(),
+    type: assetTypeSchema.optional().meta({
+      description:
+        "Kind of device; free text. Selectors of fleets may select by it. Needs the permission `assets.tag`.",
+    }),
     status: assetStatusSchema.optional().meta({ description: "Activates or deactivates every SIM of the asset." }),
     supersim: z
       .strictObject({ network_group: networkGroupSchema.optional() })
@@ -72,7 +76,9 @@ export const assetUpdateSchema = z
   .meta({
     id: "AssetUpdate",
     minProperties: 1,
-    examples: [{ name: "Pump house 7", status: "active", supersim: { network_group: "default_10gb" } }],
+    examples: [
+      { name: "Pump house 7", type: "gateway", status: "active", supersim: { network_group: "default_10gb" } },
+    ],
   });
 export type AssetUpdate = z.output<typeof assetUpdateSchema>;
 
@@ -88,6 +94,10 @@ export type LegacySimUpdate = z.output<typeof legacySimUpdateSchema>;
 /** Number of assets in a page without `limit`. */
 export const DEFAULT_PAGE_SIZE = 50;
 
+/** Orders of a list of assets. */
+const ASSET_ORDERS = ["created_at", "-created_at", "updated_at", "-updated_at"] as const;
+export type AssetOrder = (typeof ASSET_ORDERS)[number];
+
 /** Query of Get Assets. */
 export const assetListQuerySchema = z.strictObject({
   limit: integerString(1, MAX_PAGE_SIZE)
@@ -100,6 +110,17 @@ export const assetListQuerySchema = z.strictObject({
   status: assetListItemSchema.shape.status.optional(),
   type: z.string().max(64).optional().meta({ description: "Only assets of exactly this type." }),
   selector: selectorSchema.optional(),
+  sort: z
+    .enum(ASSET_ORDERS)
+    .optional()
+    .meta({
+      description:
+        "Order of the list: by registration, or by the last update; with `-` the newest first. `created_at` by default, and " +
+        "`updated_at` with `updated_since`.",
+    }),
+  updated_since: integerString(0, MAX_UNIX_SECONDS).optional().meta({
+    description: "Only assets whose `updated_at` is this time or later. Unix seconds. Not with `sort` by registration.",
+  }),
   connected: z
     .enum(["true", "false"])
     .optional()

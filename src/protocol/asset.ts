@@ -55,6 +55,9 @@ const common = {
   name: z.string().meta({ description: "Display name.", examples: ["Pump house 7"] }),
   type: z.string().meta({ description: "Kind of device; free text.", examples: ["gateway"] }),
   created_at: unixSeconds("When the asset was registered.").meta({ examples: [1_790_000_000] }),
+  updated_at: unixSeconds(
+    "When its name, type, tags, variables, hold, acceptance or SIMs were changed last; not its connection or what needs attention.",
+  ).meta({ examples: [1_795_000_000] }),
   status: assetStatusSchema.meta({ description: "`active` when any SIM is, `inactive` otherwise." }),
   connected: z.boolean().meta({ description: "Whether the device is connected to the service now." }),
   last_seen: unixSeconds("When the device was last connected; null if it never was.")

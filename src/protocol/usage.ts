@@ -1,5 +1,8 @@
 import { z } from "zod";
-import { integerString, MAX_UNIX_SECONDS, unixSeconds } from "./scalars.ts";
+import { errorCodeSchema } from "./deployment-event.ts";
+import { anyObject, integerString, MAX_UNIX_SECONDS, unixSeconds } from "./scalars.ts";
+import { iccidSchema, simTypeSchema } from "./sim.ts";
+import { pageQuerySchema } from "./users.ts";
 
 /** Period of each total: `all` is the whole range; the others are periods in UTC. */
 export const granularitySchema = z.enum(["all", "hour", "day", "month"]);
@@ -81,6 +84,52 @@ export const proSimUsageSchema = z
 
 export type SuperSimUsage = z.output<typeof superSimUsageSchema>;
 export type ProSimUsage = z.output<typeof proSimUsageSchema>;
+
+/** Query of the usage of all SIMs. Hours are left out: they would be thousands for each SIM. */
+export const usageListQuerySchema = usageQuerySchema.extend({
+  ...pageQuerySchema.shape,
+  granularity: granularitySchema
+    .exclude(["hour"])
+    .default("all")
+    .meta({ description: "Period of each entry, in UTC." }),
+});
+
+/** Usage of one SIM in a list: what is known, or why it is not. */
+const listedUsageSchema = z
+  .strictObject({
+    asset_id: z.string().meta({ description: "UUID of the asset that holds the SIM." }),
+    asset_name: z.string().meta({ description: "Name of the asset." }),
+    serial_number: z.string().meta({ description: "Serial number of the asset." }),
+    sim_type: simTypeSchema.meta({ description: "Which SIM of the asset." }),
+    iccid: z.string().meta({ ...iccidSchema.meta() }),
+    finalized_until: range.finalized_until.exactOptional(),
+    as_of: range.as_of,
+    usages: z
+      .array(z.union([superSimUsageEntry, proSimUsageEntry]))
+      .exactOptional()
+      .meta({ description: "Totals by network group or service profile, and period. Absent with `error`." }),
+    error: z
+      .strictObject({
+        code: errorCodeSchema,
+        message: z.string().meta({ description: "What is wrong, for people." }),
+        details: anyObject.exactOptional().meta({ description: "More about the error." }),
+      })
+      .exactOptional()
+      .meta({ description: "Why the usage of this SIM is not known, such as an operator that does not answer." }),
+  })
+  .meta({ id: "ListedUsage" });
+export type ListedUsage = z.output<typeof listedUsageSchema>;
+
+/** Response of Get Usages. */
+export const usageListSchema = z
+  .strictObject({
+    start_time: range.start_time,
+    end_time: range.end_time,
+    sims: z.array(listedUsageSchema).meta({ description: "In the order in which their assets were registered." }),
+    next_cursor: z.string().nullable().meta({ description: "Cursor of the next page; `null` on the last one." }),
+  })
+  .meta({ id: "UsageList" });
+export type UsageList = z.output<typeof usageListSchema>;
 
 /** Usage of a SIM of either type. */
 export const usageSchema = z.union([superSimUsageSchema, proSimUsageSchema]);

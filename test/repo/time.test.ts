@@ -78,6 +78,7 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
     "control-plane/api/device/get-data-usage.ts",
     "control-plane/api/device/get-device.ts",
     "control-plane/api/legacy-mirrors.ts",
+    "control-plane/api/usage/list-usages.ts",
     "control-plane/sims/read-usage.ts",
     "control-plane/deployments/plan-obstacle.ts",
     "control-plane/sims/data-plans.ts",

@@ -1,5 +1,6 @@
 // Generated from the OpenAPI document by `npm run docs`.
 export type AbsentApp = { "name": AppName; "absent": true };
+export type AccountDeploymentList = { "deployments": readonly (Deployment)[]; "next_cursor": string | null };
 export type AccountEvent = { "id": string; "at_ms": number; "type": "device.connected"; "asset_id": string; "agent_version": string } | { "id": string; "at_ms": number; "type": "device.disconnected"; "asset_id": string; "last_seen"?: number } | { "id": string; "at_ms": number; "type": "device.reported"; "asset_id": string; "attention": readonly (AttentionReason)[] } | { "id": string; "at_ms": number; "type": "device.replaced"; "asset_id": string; "attention": readonly (AttentionReason)[] } | { "id": string; "at_ms": number; "type": "asset.accepted"; "asset_id": string; "attention": readonly (AttentionReason)[] } | { "id": string; "at_ms": number; "type": "deployment.started"; "asset_id": string; "deployment_id": string; "app": string; "action": DeploymentAction; "attention"?: readonly (AttentionReason)[] } | { "id": string; "at_ms": number; "type": "deployment.moved"; "asset_id": string; "deployment_id": string; "app": string; "action": DeploymentAction; "step": DeploymentStep; "attention"?: readonly (AttentionReason)[] } | { "id": string; "at_ms": number; "type": "deployment.ended"; "asset_id": string; "deployment_id": string; "app": string; "action": DeploymentAction; "status": "Running" | "Success" | "Fail"; "code"?: ErrorCode; "attention"?: readonly (AttentionReason)[] } | { "id": string; "at_ms": number; "type": "asset.registered"; "asset_id": string } | { "id": string; "at_ms": number; "type": "asset.changed"; "asset_id": string } | { "id": string; "at_ms": number; "type": "asset.removed"; "asset_id": string } | { "id": string; "at_ms": number; "type": "sim.changed"; "asset_id": string; "attention"?: readonly (AttentionReason)[] } | { "id": string; "at_ms": number; "type": "fleet.changed"; "fleet": string } | { "id": string; "at_ms": number; "type": "member.changed"; "fleet": string; "asset_id": string; "state": FleetMemberState; "previous"?: FleetMemberState; "message"?: string; "attention": readonly (AttentionReason)[] } | { "id": string; "at_ms": number; "type": "rollout.changed"; "fleet": string; "rollout_id": string; "state": RolloutState; "waits_for_people": boolean } | { "id": string; "at_ms": number; "type": "user.changed"; "user_id": string } | { "id": string; "at_ms": number; "type": "key.changed"; "key_id": string };
 export type AccountStreamNote = { "type": "hello"; "id": string } | { "type": "reset"; "id": string };
 export type Actor = { "kind": "user" | "key" | "command_line" | "service"; "id": string; "name"?: string; "origin"?: string };
@@ -31,11 +32,11 @@ export type ApplyEntry = { "app": AppliedApp; "depends_on"?: readonly (AppDepend
 export type ApplyRequest = { "project": string; "apps": readonly (ApplyEntry)[]; "remove"?: readonly (string)[]; "prune"?: boolean; "adopt"?: boolean; "on_failure"?: "rollback" | "keep"; "expect"?: string; "registry_auth"?: RegistryAuth; "max_download_bytes"?: number; "urgent"?: boolean; "wait_for_device_s"?: number };
 export type Asset = (AssetListItem) & ({ "network_group"?: string });
 export type AssetList = { "assets": readonly (AssetListItem)[]; "next_cursor": string | null };
-export type AssetListItem = { "uuid": string; "serial_number": string; "name": string; "type": string; "created_at": number; "status": "active" | "inactive"; "connected": boolean; "last_seen": number | null; "agent_version": string | null; "accepted_at": number | null; "tags": Tags; "attention": readonly (AttentionReason)[]; "clone"?: DeviceClone; "supersim"?: SuperSim; "prosim"?: ProSim; "sim"?: LegacySim };
+export type AssetListItem = { "uuid": string; "serial_number": string; "name": string; "type": string; "created_at": number; "updated_at": number; "status": "active" | "inactive"; "connected": boolean; "last_seen": number | null; "agent_version": string | null; "accepted_at": number | null; "tags": Tags; "attention": readonly (AttentionReason)[]; "clone"?: DeviceClone; "supersim"?: SuperSim; "prosim"?: ProSim; "sim"?: LegacySim };
 export type AssetPrice = { "asset_id": string; "asset_name": string; "serial_number": string; "wave": number; "for"?: "connection" | "acceptance" | "window" | "budget" | "hold" | "conflict" | "variable" | "clock" | "deployment"; "download_bytes"?: number; "code"?: ErrorCode; "message"?: string };
 export type AssetRegistration = { "serial_number": string; "name"?: string; "type"?: string; "supersim"?: SuperSimRegistration; "prosim"?: ProSimRegistration; "accept"?: boolean };
 export type AssetSims = { "sims": readonly (SimEntry)[] };
-export type AssetUpdate = { "name"?: string; "status"?: "active" | "inactive"; "supersim"?: { "network_group"?: string } };
+export type AssetUpdate = { "name"?: string; "type"?: string; "status"?: "active" | "inactive"; "supersim"?: { "network_group"?: string } };
 export type AttentionReason = "not_seen" | "cloned_identity" | "device_replaced" | "acceptance" | "app_missing" | "app_restarting" | "app_unhealthy" | "app_not_repaired" | "drifted" | "stopped_by_hand" | "deployment_failed" | "update_waiting" | "engine_trouble" | "state_not_writable" | "disk_low" | "data_budget_spent" | "data";
 export type AuditEntry = { "id": string; "at": number; "actor": { "kind": "user" | "key" | "command_line" | "device" | "service"; "id": string; "name"?: string }; "source": string | null; "action": string; "asset_id": string | null; "app": string | null; "subject": { "kind": string; "id": string; "name"?: string } | null; "outcome": string; "details": { readonly [key in string]: unknown } };
 export type AuditLog = { "entries": readonly (AuditEntry)[]; "next_cursor": string | null };
@@ -46,7 +47,7 @@ export type DataBudget = { "monthly_bytes": number | null; "daily_bytes": number
 export type DataPlanSettings = { "deployments": "ignore" | "wait" | "urgent" };
 export type DataPlanSettingsInput = { "deployments": "ignore" | "wait" | "urgent" };
 export type DataUsage = { "from": string; "to": string; "days": readonly (DeviceDataUsageDay)[]; "deployments": readonly (DeploymentDataUsage)[]; "budget": DataBudget | null; "sims": readonly (SimDataUsage)[]; "live": boolean; "reachable": boolean; "last_seen": number | null; "reported_at": number | null; "age_s": number | null };
-export type Deployment = { "deployment_id": string; "asset_uuid": string; "app": string; "action": DeploymentAction; "image"?: string; "dry_run"?: true; "max_download_bytes"?: number; "urgent"?: true; "status": "Running" | "Success" | "Fail"; "message": string; "code"?: string; "created_at": number; "finished_at"?: number; "cancel_requested_at"?: number; "last_seq": number };
+export type Deployment = { "deployment_id": string; "asset_id": string; "app": string; "action": DeploymentAction; "image"?: string; "dry_run"?: true; "max_download_bytes"?: number; "urgent"?: true; "status": "Running" | "Success" | "Fail"; "message": string; "code"?: string; "created_at": number; "finished_at"?: number; "cancel_requested_at"?: number; "last_seq": number };
 export type DeploymentAction = "deploy" | "update" | "remove" | "stop" | "start" | "restart" | "apply";
 export type DeploymentDataUsage = { "deployment_id": string; "app": string; "day": string; "sent_bytes": number; "received_bytes": number };
 export type DeploymentEvent = { "status": "Running" | "Success" | "Fail"; "message": string; "step": DeploymentStep; "progress"?: number; "bytes"?: { "done": number; "total": number }; "code"?: ErrorCode; "app"?: string; "details"?: { readonly [key in string]: unknown }; "deployment_id": string; "seq": number; "timestamp": number };
@@ -88,6 +89,7 @@ export type LastDeployment = { "deployment_id": string; "action": DeploymentActi
 export type LastExit = { "code": number; "out_of_memory"?: true };
 export type LegacySim = { "sid": string; "iccid": string; "network_group": string; "status": "active" | "inactive" };
 export type LegacySimUpdate = { "status"?: "active" | "inactive"; "network_group"?: string };
+export type ListedUsage = { "asset_id": string; "asset_name": string; "serial_number": string; "sim_type": "supersim" | "prosim"; "iccid": string; "finalized_until"?: number; "as_of"?: number; "usages"?: readonly (SuperSimUsageEntry | ProSimUsageEntry)[]; "error"?: { "code": ErrorCode; "message": string; "details"?: { readonly [key in string]: unknown } } };
 export type ListedVolume = { "name": string; "apps": readonly ({ "app": string; "readonly": boolean })[]; "apps_left_out": number; "size_bytes": number | null; "created_at": number | null };
 export type LoginDecision = { "decision": "approve"; "role": "viewer" | "installer" | "operator" | "admin"; "expires_at"?: number | null } | { "decision": "deny" };
 export type LoginKey = { "api_key": string; "key_id": string; "role": Role; "expires_at": number | null; "account": { "id": string; "name": string } };
@@ -167,6 +169,7 @@ export type TagsUpdate = { readonly [key in string]: string | null };
 export type TargetCounts = { readonly [key in RolloutTargetState]: number };
 export type TmpfsMount = { "target": string; "size_bytes"?: number; "mode"?: string; "exec"?: boolean };
 export type Ulimit = { "name": "as" | "core" | "cpu" | "data" | "fsize" | "locks" | "memlock" | "msgqueue" | "nice" | "nofile" | "nproc" | "rss" | "rtprio" | "rttime" | "sigpending" | "stack"; "soft": number; "hard"?: number };
+export type UsageList = { "start_time": number; "end_time": number; "sims": readonly (ListedUsage)[]; "next_cursor": string | null };
 export type User = { "id": string; "email": string; "name": string; "role": Role; "state": "invited" | "active" | "disabled"; "sign_in": "password" | "oidc"; "created_at": number; "last_sign_in_at": number | null };
 export type UserInvitation = { "email": string; "name"?: string; "role": RoleInput };
 export type UserList = { "users": readonly (User)[]; "next_cursor": string | null };
@@ -189,7 +192,7 @@ export interface Operations {
   "GET /v1/oidc/callback": { query: { state?: string | undefined }; body: undefined; response: undefined };
   "POST /v1/device-logins": { query: undefined; body: LoginRequestCreation; response: StartedLogin };
   "POST /v1/device-logins/token": { query: undefined; body: LoginTokenRequest; response: LoginKey };
-  "GET /v1/assets": { query: { limit?: string | undefined; cursor?: string | undefined; status?: string | undefined; type?: string | undefined; selector?: string | undefined; connected?: string | undefined; accepted?: string | undefined; attention?: string | undefined; agent_version?: string | undefined; q?: string | undefined }; body: undefined; response: AssetList };
+  "GET /v1/assets": { query: { limit?: string | undefined; cursor?: string | undefined; status?: string | undefined; type?: string | undefined; selector?: string | undefined; sort?: string | undefined; updated_since?: string | undefined; connected?: string | undefined; accepted?: string | undefined; attention?: string | undefined; agent_version?: string | undefined; q?: string | undefined }; body: undefined; response: AssetList };
   "POST /v1/assets": { query: undefined; body: AssetRegistration; response: RegisteredAsset };
   "GET /v1/assets/{asset_id}": { query: undefined; body: undefined; response: Asset };
   "PATCH /v1/assets/{asset_id}": { query: undefined; body: AssetUpdate; response: Asset };
@@ -239,6 +242,7 @@ export interface Operations {
   "POST /v1/assets/{asset_id}/edge/apps/{name}/restart": { query: { wait_for_device_s?: string | undefined }; body: undefined; response: DeploymentEvent };
   "GET /v1/assets/{asset_id}/edge/apps/{name}/logs": { query: { tail?: string | undefined; since?: string | undefined; follow?: string | undefined; previous?: string | undefined }; body: undefined; response: AppLogEntry };
   "GET /v1/assets/{asset_id}/edge/deployments": { query: { limit?: string | undefined; cursor?: string | undefined }; body: undefined; response: DeploymentList };
+  "GET /v1/deployments": { query: { limit?: string | undefined; cursor?: string | undefined; status?: string | undefined; app?: string | undefined; selector?: string | undefined; since?: string | undefined; updated_since?: string | undefined }; body: undefined; response: AccountDeploymentList };
   "GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}": { query: undefined; body: undefined; response: Deployment };
   "DELETE /v1/assets/{asset_id}/edge/deployments/{deployment_id}": { query: undefined; body: undefined; response: Deployment };
   "GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}/events": { query: { after?: string | undefined }; body: undefined; response: DeploymentEvent };
@@ -248,6 +252,7 @@ export interface Operations {
   "GET /v1/assets/{asset_id}/edge/volumes": { query: { size?: string | undefined }; body: undefined; response: VolumeList };
   "DELETE /v1/assets/{asset_id}/edge/volumes/{name}": { query: undefined; body: undefined; response: undefined };
   "GET /v1/assets/{asset_id}/sims/{sim_type}/usages": { query: { start_time?: string | undefined; end_time?: string | undefined; granularity?: string | undefined }; body: undefined; response: SuperSimUsage | ProSimUsage };
+  "GET /v1/usages": { query: { start_time?: string | undefined; end_time?: string | undefined; granularity?: string | undefined; limit?: string | undefined; cursor?: string | undefined }; body: undefined; response: UsageList };
   "GET /v1/sims": { query: { limit?: string | undefined; cursor?: string | undefined; type?: string | undefined; attention?: string | undefined }; body: undefined; response: SimList };
   "GET /v1/assets/{asset_id}/sims": { query: undefined; body: undefined; response: AssetSims };
   "POST /v1/assets/{asset_id}/sims/{sim_type}/refresh": { query: undefined; body: undefined; response: SimEntry };
@@ -257,7 +262,7 @@ export interface Operations {
   "GET /v1/data-plan-settings": { query: undefined; body: undefined; response: DataPlanSettings };
   "PATCH /v1/data-plan-settings": { query: undefined; body: DataPlanSettingsInput; response: DataPlanSettings };
   "GET /v1/overview": { query: undefined; body: undefined; response: Overview };
-  "GET /v1/events": { query: { after?: string | undefined }; body: undefined; response: AccountEvent | AccountStreamNote };
+  "GET /v1/events": { query: { after?: string | undefined; types?: string | undefined; app?: string | undefined }; body: undefined; response: AccountEvent | AccountStreamNote };
   "PATCH /v1/assets/{asset_id}/sim": { query: undefined; body: LegacySimUpdate; response: LegacySim };
   "GET /v1/assets/{asset_id}/sim/usages": { query: { start_time?: string | undefined; end_time?: string | undefined; granularity?: string | undefined }; body: undefined; response: SuperSimUsage };
   "POST /v1/assets/{asset_id}/enrolment-codes": { query: undefined; body: EnrolmentCodeCreation; response: CreatedEnrolmentCode };

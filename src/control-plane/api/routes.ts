@@ -34,6 +34,7 @@ import { setUp } from "./people/set-up.ts";
 import { getUser, inviteUser, listUsers, removeUser, resetPassword, updateUser } from "./people/users.ts";
 import { cancelDeployment } from "./deployments/cancel-deployment.ts";
 import { getDeployment } from "./deployments/get-deployment.ts";
+import { listAccountDeployments } from "./deployments/list-account-deployments.ts";
 import { listDeployments } from "./deployments/list-deployments.ts";
 import { streamEvents } from "./deployments/stream-events.ts";
 import { createFleet, getFleet, listFleets, removeFleet, updateFleet } from "./fleets/fleets.ts";
@@ -58,6 +59,7 @@ import { refreshSim } from "./sims/refresh-sim.ts";
 import { changeDataPlanSettings, getDataPlanSettings } from "./sims/data-plan-settings.ts";
 import { getAllowance, removeAllowance, setAllowance } from "./sims/allowance.ts";
 import { getUsage } from "./usage/get-usage.ts";
+import { listUsages } from "./usage/list-usages.ts";
 
 /** The endpoints that a one-time code opens. */
 export const CODE_ROUTES: readonly Route[] = [enrolDevice, setUp, acceptInvitation];
@@ -117,6 +119,7 @@ export const ROUTES: readonly Route[] = [
   appLifecycle,
   getAppLogs,
   listDeployments,
+  listAccountDeployments,
   getDeployment,
   streamEvents,
   cancelDeployment,
@@ -126,6 +129,7 @@ export const ROUTES: readonly Route[] = [
   listVolumes,
   removeVolume,
   getUsage,
+  listUsages,
   listSims,
   listAssetSims,
   refreshSim,

@@ -56,9 +56,10 @@ export class AssetUpdater {
     const asset = await this.#find(accountId, uuid);
     const plan = decide(asset, await store.networkGroups.listNetworkGroups(accountId));
     await this.#changeSims(asset, plan, origin);
-    if (plan.name !== undefined) {
-      const entry = this.#entry(origin, asset, { name: plan.name, simChanges: [] }, changedAlone(plan, "name"));
-      await store.assets.renameAsset(uuid, plan.name, entry);
+    for (const field of describedFields(plan)) {
+      const alone = { name: undefined, [field]: plan[field], simChanges: [] };
+      const entry = this.#entry(origin, asset, alone, changedAlone(plan, field));
+      await store.assets.describeAsset(uuid, { [field]: plan[field] }, entry);
     }
     return this.#find(accountId, uuid);
   }
@@ -82,7 +83,7 @@ export class AssetUpdater {
   #entry(
     origin: AuditOrigin,
     asset: Asset,
-    { name, simChanges }: UpdatePlan,
+    { name, type, simChanges }: UpdatePlan,
     { failure, changed, not_changed }: { failure?: EdgeError; changed?: unknown; not_changed?: unknown },
   ): AuditEntry {
     const valueOf = (field: SimChange["field"]) => simChanges.find((change) => change.field === field)?.value;
@@ -91,7 +92,7 @@ export class AssetUpdater {
       assetUuid: asset.uuid,
       subject: { kind: "asset", id: asset.uuid, name: asset.name },
       ...(failure && { outcome: failure.code }),
-      details: { name, status: valueOf("status"), network_group: valueOf("network_group"), changed, not_changed },
+      details: { name, type, status: valueOf("status"), network_group: valueOf("network_group"), changed, not_changed },
     });
   }
 
@@ -150,14 +151,19 @@ function changesOf({ field, value }: SimChange): SimChanges {
 }
 
 /** What the entry of one change of the plan says besides the change: which it is, if the plan has several. */
-function changedAlone({ name, simChanges }: UpdatePlan, field: string): { readonly changed?: readonly string[] } {
-  return simChanges.length + (name === undefined ? 0 : 1) > 1 ? { changed: [field] } : {};
+function changedAlone(plan: UpdatePlan, field: string): { readonly changed?: readonly string[] } {
+  return plan.simChanges.length + describedFields(plan).length > 1 ? { changed: [field] } : {};
+}
+
+/** What the plan changes of the record alone. */
+function describedFields(plan: UpdatePlan): ("name" | "type")[] {
+  return (["name", "type"] as const).filter((field) => plan[field] !== undefined);
 }
 
 function operatorFailed(plan: UpdatePlan, index: number, cause: unknown): EdgeError {
   const names = plan.simChanges.map(changedFieldName);
   const changed = names.slice(0, index);
-  const notChanged = [...names.slice(index), ...(plan.name === undefined ? [] : ["name"])];
+  const notChanged = [...names.slice(index), ...describedFields(plan)];
   const summary = changed.length === 0 ? "nothing was changed" : `changed: ${changed.join(", ")}`;
   return new EdgeError(
     "SimOperatorFailed",

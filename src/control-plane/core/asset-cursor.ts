@@ -1,24 +1,25 @@
+import type { AssetOrder } from "../../protocol/asset-request.ts";
 import { isUuid } from "../../protocol/scalars.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "./cursor.ts";
 
-/** Position in a list ordered by creation time, then UUID: the last asset already listed. */
+/** Position in a list ordered by a time, then UUID: the last asset already listed. */
 export interface AssetCursor {
-  /** Unix seconds. */
-  readonly createdAt: number;
+  /** Time of the order, in Unix seconds. */
+  readonly at: number;
   readonly uuid: string;
 }
 
-const CURSOR = /^([0-9]{1,12}) (\S{36})$/;
+const CURSOR = /^(\S{1,16}) ([0-9]{1,12}) (\S{36})$/;
 
 /** Returns an opaque cursor for the position after this asset. */
-export function encodeAssetCursor(position: AssetCursor): string {
-  return encodeCursor(`${position.createdAt} ${position.uuid}`);
+export function encodeAssetCursor(order: AssetOrder, { at, uuid }: AssetCursor): string {
+  return encodeCursor(`${order} ${at} ${uuid}`);
 }
 
-/** Decodes a cursor. Throws `InvalidRequest` for anything that `encodeAssetCursor` did not create. */
-export function decodeAssetCursor(cursor: string): AssetCursor {
-  const [, createdAt, uuid] = CURSOR.exec(decodeCursor(cursor)) ?? [];
-  const position = createdAt && uuid && isUuid(uuid) ? { createdAt: Number(createdAt), uuid } : undefined;
-  if (!position || encodeAssetCursor(position) !== cursor) throw invalidCursor();
+/** Decodes a cursor. Throws `InvalidRequest` for anything that `encodeAssetCursor` did not create for this order. */
+export function decodeAssetCursor(order: AssetOrder, cursor: string): AssetCursor {
+  const [, , at, uuid] = CURSOR.exec(decodeCursor(cursor)) ?? [];
+  const position = at && uuid && isUuid(uuid) ? { at: Number(at), uuid } : undefined;
+  if (!position || encodeAssetCursor(order, position) !== cursor) throw invalidCursor();
   return position;
 }

@@ -17,10 +17,11 @@ export type SimChange =
   | { readonly sim: SimType; readonly field: "status"; readonly value: AssetStatus }
   | { readonly sim: "supersim"; readonly field: "network_group"; readonly value: string };
 
-/** The changes of an update: those of SIMs, in order, then the name. */
+/** The changes of an update: those of SIMs, in order, then name and type. */
 export interface UpdatePlan {
   readonly simChanges: readonly SimChange[];
   readonly name: string | undefined;
+  readonly type?: string | undefined;
 }
 
 const READ_ONLY = "cannot be updated";
@@ -29,12 +30,11 @@ const READ_ONLY = "cannot be updated";
 const REJECTION_REASONS: Readonly<Record<string, string>> = {
   fleet: "is no longer supported; use supersim.network_group, which replaces it",
   "supersim.fleet": "is no longer supported; use supersim.network_group, which replaces it",
-  prosim: "PRO SIM properties cannot be updated; name, status and supersim.network_group can",
+  prosim: "PRO SIM properties cannot be updated; name, type, status and supersim.network_group can",
   network_group: "is deprecated and cannot be updated; use supersim.network_group",
   sim: "is deprecated and cannot be updated; use status and supersim.network_group",
   uuid: READ_ONLY,
   serial_number: READ_ONLY,
-  type: READ_ONLY,
   created_at: READ_ONLY,
   "supersim.sid": READ_ONLY,
   "supersim.iccid": READ_ONLY,
@@ -44,10 +44,10 @@ const REJECTION_REASONS: Readonly<Record<string, string>> = {
 export function parseAssetUpdate(body: unknown): AssetUpdate {
   const result = assetUpdateSchema.safeParse(body, IN_WORDS);
   if (!result.success) throw invalidRequest(listIssues(result.error, assetUpdateSchema).map(explain));
-  const { name, status, supersim } = result.data;
-  if (name === undefined && status === undefined && supersim?.network_group === undefined) {
+  const { name, type, status, supersim } = result.data;
+  if ([name, type, status, supersim?.network_group].every((field) => field === undefined)) {
     throw invalidRequest([
-      { path: "", reason: "nothing to update; give at least one of name, status and supersim.network_group" },
+      { path: "", reason: "nothing to update; give at least one of name, type, status and supersim.network_group" },
     ]);
   }
   return result.data;
@@ -71,11 +71,12 @@ export function parseLegacySimUpdate(body: unknown): LegacySimUpdate {
  * @param ownGroups names of the account's own network groups
  */
 export function planUpdate(asset: Asset, update: AssetUpdate, ownGroups: readonly string[]): UpdatePlan {
-  const { name, status } = update;
+  const { name, type, status } = update;
   const types = simTypes(asset);
   if (status !== undefined && types.length === 0) throw new EdgeError("AssetHasNoSim");
   return {
     name,
+    type,
     simChanges: [
       ...planGroup(asset, update.supersim?.network_group, ownGroups),
       ...(status === undefined ? [] : types.map((sim) => ({ sim, field: "status" as const, value: status }))),

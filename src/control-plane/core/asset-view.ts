@@ -22,6 +22,7 @@ export function toAssetListItem(
     name: asset.name,
     type: asset.type,
     created_at: asset.createdAt,
+    updated_at: state.updatedAt,
     status: deriveStatus(asset),
     connected: state.isConnected,
     last_seen: (state.isConnected ? time.now : state.lastSeenAt) ?? null,

@@ -109,6 +109,8 @@ export interface AssetState {
   readonly budgetSpentUntil: number | undefined;
   /** When its device was accepted; `undefined`: nothing of a fleet reaches it until it is accepted. */
   readonly acceptedAt: number | undefined;
+  /** When what people set of the asset was changed last, or its SIMs. */
+  readonly updatedAt: number;
   /** What tells its device from another one with the same token; `undefined` if none was connected. */
   readonly boots?: DeviceBoots | undefined;
 }
@@ -121,6 +123,7 @@ export const NEW_ASSET_STATE: AssetState = {
   reasonBits: 0,
   budgetSpentUntil: undefined,
   acceptedAt: undefined,
+  updatedAt: 0,
 };
 
 /** What the attention of an asset depends on besides its state. Times are Unix seconds. */

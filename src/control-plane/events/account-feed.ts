@@ -28,15 +28,20 @@ export interface AccountFeedOptions {
   readonly pollMs: number | undefined;
 }
 
-/** A stream, with the id of the last event that was sent to it. */
+/** Whether a stream has an event. */
+export type EventFilter = (event: StoredAccountEvent["event"]) => boolean;
+
+/** A stream, with the id of the last event that was looked at for it. */
 export interface FeedStream {
   readonly sink: EventSink;
+  /** `undefined`: it has all. */
+  readonly filter: EventFilter | undefined;
   cursor: number;
 }
 
 /**
- * The events of one account. One reader serves all streams that have everything so far: they get the same bytes. A stream that
- * begins earlier reads until it has caught up.
+ * The events of one account. One reader serves all streams that have everything so far: they get the same bytes, unless they have
+ * a filter. A stream that begins earlier reads until it has caught up.
  */
 export class AccountFeed implements Disposable {
   readonly #options: AccountFeedOptions;
@@ -60,8 +65,8 @@ export class AccountFeed implements Disposable {
     return this.#live.size + this.#behind.size;
   }
 
-  add(after: number, sink: EventSink): FeedStream {
-    const stream: FeedStream = { sink, cursor: after };
+  add(after: number, sink: EventSink, filter?: EventFilter): FeedStream {
+    const stream: FeedStream = { sink, filter, cursor: after };
     this.#behind.add(stream);
     void this.#catchUp(stream);
     return stream;
@@ -90,7 +95,7 @@ export class AccountFeed implements Disposable {
       const page = await this.#read(stream.cursor, failures);
       failures = page ? 0 : failures + 1;
       if (!page || !this.#behind.has(stream)) continue;
-      if (page.events.length > 0) stream.sink.send(formatEvents(page.events));
+      sendTo(stream, page.events);
       stream.cursor = page.next;
       if (!page.hasMore && stream.cursor >= (this.#cursor ?? stream.cursor)) {
         this.#behind.delete(stream);
@@ -133,12 +138,14 @@ export class AccountFeed implements Disposable {
   #send(events: readonly StoredAccountEvent[], after: number, next: number): void {
     const bytes = events.length > 0 ? formatEvents(events) : undefined;
     for (const stream of this.#live) {
-      if (stream.cursor <= after) {
+      if (stream.cursor <= after && !stream.filter) {
         if (bytes) stream.sink.send(bytes);
       } else {
-        // It has read some of them itself.
-        const rest = events.filter(({ id }) => id > stream.cursor);
-        if (rest.length > 0) stream.sink.send(formatEvents(rest));
+        // It has read some of them itself, or does not have all.
+        sendTo(
+          stream,
+          events.filter(({ id }) => id > stream.cursor),
+        );
       }
       stream.cursor = Math.max(stream.cursor, next);
     }
@@ -157,4 +164,9 @@ export class AccountFeed implements Disposable {
       return undefined;
     }
   }
+}
+
+function sendTo({ sink, filter }: FeedStream, events: readonly StoredAccountEvent[]): void {
+  const wanted = filter ? events.filter(({ event }) => filter(event)) : events;
+  if (wanted.length > 0) sink.send(formatEvents(wanted));
 }

@@ -3,7 +3,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { AccountStreamNote } from "../../protocol/account-event.ts";
 import type { Bus, Topic } from "../bus/bus.ts";
 import type { AccountEventStore } from "../store/account-events.ts";
-import { AccountFeed, type EventSink } from "./account-feed.ts";
+import { AccountFeed, type EventFilter, type EventSink } from "./account-feed.ts";
 
 /** Interval of the blank lines that keep the connections of quiet streams alive. */
 const KEEP_ALIVE_MS = 15_000;
@@ -67,10 +67,10 @@ export class AccountFeeds implements Disposable {
     }
   }
 
-  /** Sends the events after `after` to the sink, past and new ones, until disposed. */
-  open(accountId: string, after: number, sink: EventSink): Disposable {
+  /** Sends the events after `after` that the filter lets through to the sink, past and new ones, until disposed. */
+  open(accountId: string, after: number, sink: EventSink, filter?: EventFilter): Disposable {
     const feed = this.#feeds.get(accountId) ?? this.#createFeed(accountId);
-    const stream = feed.add(after, sink);
+    const stream = feed.add(after, sink, filter);
     this.#keepAlive ??= this.#scheduleKeepAlive();
     return {
       [Symbol.dispose]: () => {

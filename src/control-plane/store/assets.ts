@@ -4,6 +4,7 @@ import type { Asset } from "../core/asset.ts";
 import type { DeviceBoots } from "../core/device-boots.ts";
 import type { AssetState, AttentionTime } from "../core/attention.ts";
 import type { Identifier } from "../core/identifier.ts";
+import type { AssetOrder } from "../../protocol/asset-request.ts";
 import type { AssetCursor } from "../core/asset-cursor.ts";
 import type { AssetStatus } from "../../protocol/asset.ts";
 import type { AuditEntry } from "./audit.ts";
@@ -40,6 +41,10 @@ export interface AssetFilter {
   readonly accepted?: boolean | undefined;
   /** Exactly this version of the agent. */
   readonly agentVersion?: string | undefined;
+  /** Changed at this time or later, in Unix seconds. */
+  readonly updatedSince?: number | undefined;
+  /** By registration by default. */
+  readonly order?: AssetOrder | undefined;
   /** Those that match all of these terms. */
   readonly selector?: readonly SelectorTerm[] | undefined;
 }
@@ -77,6 +82,9 @@ export interface FoundDevice {
   readonly boots: DeviceBoots | undefined;
 }
 
+/** What people call an asset. */
+export type AssetDescription = Partial<Pick<Asset, "name" | "type">>;
+
 export interface AssetStore {
   /** Returns the account's asset with this serial number, SIM SID, ICCID or UUID. */
   findAsset(accountId: string, identifier: string): Promise<Asset | undefined>;
@@ -112,7 +120,7 @@ export interface AssetStore {
     audit?: AuditEntry,
     isAccepted?: boolean,
   ): Promise<RegisterResult>;
-  /** Returns at most `limit` of the account's assets after `after`, ordered by creation time, then UUID. */
+  /** Returns at most `limit` of the account's assets after `after`, in the order of the filter, then by UUID. */
   listAssets(
     accountId: string,
     filter: AssetFilter,
@@ -121,8 +129,8 @@ export interface AssetStore {
     time: StateTime,
   ): Promise<readonly AssetWithState[]>;
   countAssets(accountId: string, time: StateTime): Promise<AssetCounts>;
-  /** Does nothing if the asset does not exist. */
-  renameAsset(uuid: string, name: string, audit?: AuditEntry): Promise<void>;
+  /** Sets the name or the type, or both. Does nothing if the asset does not exist. */
+  describeAsset(uuid: string, fields: AssetDescription, audit?: AuditEntry): Promise<void>;
   /**
    * Removes the asset with its SIMs, identifiers and usage: a later owner of a SIM must not see its earlier usage. Does
    * nothing if the asset does not exist.

@@ -6,6 +6,7 @@ import type { AssetStore } from "./assets.ts";
 import type { BrowserStore } from "./browsers.ts";
 import type { BusKeyStore } from "./bus-keys.ts";
 import type { DataPlanStore } from "./data-plans.ts";
+import type { DeploymentListStore } from "./deployment-lists.ts";
 import type { DeploymentStore } from "./deployments.ts";
 import type { DeviceStore } from "./devices.ts";
 import type { EnrolmentStore } from "./enrolments.ts";
@@ -42,6 +43,7 @@ export interface Store extends AsyncDisposable {
   readonly simCredentials: SimCredentialStore;
   readonly dataPlans: DataPlanStore;
   readonly deployments: DeploymentStore;
+  readonly deploymentLists: DeploymentListStore;
   readonly devices: DeviceStore;
   readonly sessions: SessionStore;
   readonly instances: InstanceStore;
@@ -89,6 +91,7 @@ export const RECORD_STORES = [
   "simCredentials",
   "dataPlans",
   "deployments",
+  "deploymentLists",
   "devices",
   "sessions",
   "instances",

@@ -53,6 +53,7 @@ export interface AssetQuery {
 
 export interface AssetChange {
   name?: string;
+  type?: string;
   status?: string;
   supersim?: { network_group: string };
 }

@@ -4,6 +4,7 @@ import { apiPath } from "./path.ts";
 
 const deploymentSchema = z.looseObject({
   deployment_id: z.string(),
+  asset_id: z.string().optional(),
   app: z.string(),
   action: z.string().default("deploy"),
   image: z.string().optional(),
@@ -28,6 +29,15 @@ export interface DeploymentQuery {
   readonly cursor?: string | undefined;
 }
 
+/** Which deployments of the account are listed. */
+export interface AccountDeploymentQuery extends DeploymentQuery {
+  readonly status?: string | undefined;
+  readonly app?: string | undefined;
+  readonly selector?: string | undefined;
+  /** Unix seconds. */
+  readonly since?: number | undefined;
+}
+
 /** Returns the path of an asset's deployments, of one deployment, or of a resource below it. */
 export function deploymentsPath(asset: string, ...rest: readonly string[]): string {
   return apiPath("v1", "assets", asset, "edge", "deployments", ...rest);
@@ -35,6 +45,10 @@ export function deploymentsPath(asset: string, ...rest: readonly string[]): stri
 
 export function listDeployments(client: ApiClient, asset: string, query: DeploymentQuery): Promise<DeploymentPage> {
   return client.json({ path: deploymentsPath(asset), query: { ...query } }, deploymentPageSchema);
+}
+
+export function listAccountDeployments(client: ApiClient, query: AccountDeploymentQuery): Promise<DeploymentPage> {
+  return client.json({ path: apiPath("v1", "deployments"), query: { ...query } }, deploymentPageSchema);
 }
 
 export function getDeployment(client: ApiClient, asset: string, id: string): Promise<Deployment> {

@@ -19,6 +19,7 @@ const MAX_TIMEOUT_S = 86_400;
 
 interface UpdateOptions {
   readonly name?: string;
+  readonly type?: string;
   readonly status?: string;
   readonly networkGroup?: string;
   readonly wait?: boolean;
@@ -32,6 +33,7 @@ export function addAssetsUpdate(assets: Command, io: Io): void {
     .description("change an asset: everything that is given, or nothing")
     .argument(...ASSET)
     .option("--name <name>", "display name")
+    .option("--type <type>", "kind of device; fleets may select by it")
     .addOption(
       new Option("--status <status>", "activate or deactivate all SIMs of the asset").choices(
         assetStatusSchema.options,
@@ -107,13 +109,17 @@ async function settle({ printer, io }: Context, client: ApiClient, asset: string
   }
 }
 
-function toChange({ name, status, networkGroup }: UpdateOptions): AssetChange {
+function toChange({ name, type, status, networkGroup }: UpdateOptions): AssetChange {
   const change: AssetChange = {};
   if (name !== undefined) change.name = name;
+  if (type !== undefined) change.type = type;
   if (status !== undefined) change.status = status;
   if (networkGroup !== undefined) change.supersim = { network_group: networkGroup };
   if (Object.keys(change).length === 0) {
-    throw usageFailure("Nothing to change is given.", "Give at least one of --name, --status and --network-group.");
+    throw usageFailure(
+      "Nothing to change is given.",
+      "Give at least one of --name, --type, --status and --network-group.",
+    );
   }
   return change;
 }

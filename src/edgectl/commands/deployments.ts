@@ -1,34 +1,58 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
-import { cancelDeployment, getDeployment, listDeployments } from "../api/deployments.ts";
+import { deploymentStatusSchema } from "../../protocol/deployment-event.ts";
+import { cancelDeployment, getDeployment, listAccountDeployments, listDeployments } from "../api/deployments.ts";
 import { connect, createContext } from "../context.ts";
 import { type FollowFlags, runDeployment } from "../runs/run-deployment.ts";
 import { EXIT } from "../exit-code.ts";
-import { Failure } from "../failure.ts";
+import { Failure, usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { renderDeployment, renderDeployments } from "../views/deployment-table.ts";
-import { ASSET, retryForOption, timingsOption } from "./options.ts";
+import { ASSET, retryForOption, timeParser, timingsOption } from "./options.ts";
 import { addPagingOptions, listPages, noteMorePages, type PagingOptions } from "./paging.ts";
 
 type WatchOptions = Omit<FollowFlags, "detach">;
 
 const ID = ["<deployment>", "id of the deployment"] as const;
 
+interface ListOptions extends PagingOptions {
+  readonly status?: string;
+  readonly app?: string;
+  readonly selector?: string;
+  readonly since?: number;
+}
+
 export function addDeploymentsList(deployments: Command, io: Io): void {
+  const time = timeParser(io.clock, "Write 2026-11-01, 2026-11-01T12:00 (UTC), 24h or 7d ago, or Unix seconds.");
   const list = deployments
     .command("list")
-    .description("list the deployments of an asset, the newest first")
-    .argument(...ASSET);
-  addPagingOptions(list).action(async (asset: string, options: PagingOptions, command: Command) => {
+    .description("list deployments, the newest first: of one asset, or of all of them")
+    .argument("[asset]", `${ASSET[1]}; of all assets if not given`)
+    .addOption(
+      new Option("--status <status>", "of all assets: only those with this status").choices(
+        deploymentStatusSchema.options,
+      ),
+    )
+    .option("--app <name>", "of all assets: only those of this app")
+    .option("--selector <selector>", "only those of assets that it matches, such as role=kiosk,region!=south")
+    .option("--since <time>", "of all assets: only those requested since then", time);
+  addPagingOptions(list).action(async (asset: string | undefined, options: ListOptions, command: Command) => {
     const context = createContext(io, command);
     const { printer } = context;
+    const { status, app, selector, since } = options;
+    const filter = { status, app, selector, since };
+    if (asset !== undefined && Object.values(filter).some((value) => value !== undefined))
+      throw usageFailure("The deployments of one asset cannot be filtered.", "Leave out the asset, or the options.");
     const client = await connect(context);
     const { items, next } = await listPages(options, async (position) => {
-      const page = await listDeployments(client, asset, position);
+      const page =
+        asset === undefined
+          ? await listAccountDeployments(client, { ...filter, ...position })
+          : await listDeployments(client, asset, position);
       return { items: page.deployments, next: page.next_cursor };
     });
     printer.result({ deployments: items, next_cursor: next }, () =>
-      renderDeployments(items, printer.theme, printer.width),
+      renderDeployments(items, printer.theme, printer.width, asset === undefined),
     );
     noteMorePages(printer, next);
   });

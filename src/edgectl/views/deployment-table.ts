@@ -4,10 +4,22 @@ import { type Column, renderFields, renderTable } from "../../lib/terminal/table
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration, formatMinute, formatTime } from "../../lib/terminal/time.ts";
 
-export function renderDeployments(rows: readonly Deployment[], theme: Theme, width: number | undefined): string {
+/** @param ofAll whether they are those of several assets */
+export function renderDeployments(
+  rows: readonly Deployment[],
+  theme: Theme,
+  width: number | undefined,
+  ofAll = false,
+): string {
   if (rows.length === 0) return "No deployments.";
+  const asset: Column<Deployment> = {
+    header: "ASSET",
+    cell: (row) => sanitizeLine(row.asset_id ?? ""),
+    canShrink: true,
+  };
   const columns: Column<Deployment>[] = [
     { header: "DEPLOYMENT", cell: (row) => sanitizeLine(row.deployment_id) },
+    ...(ofAll ? [asset] : []),
     { header: "ACTION", cell: actionText },
     { header: "APP", cell: (row) => sanitizeLine(row.app), canShrink: true },
     {

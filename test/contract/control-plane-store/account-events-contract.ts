@@ -81,7 +81,7 @@ export function accountEventsContract(harness: StoreHarness): void {
         assets.map(async ({ uuid }) => {
           for (let round = 0; round < 4; round++) {
             const opened = await store.sessions.open(sessionOf(uuid));
-            await store.assets.renameAsset(uuid, `name ${round}`);
+            await store.assets.describeAsset(uuid, { name: `name ${round}` });
             await store.sessions.close({ assetUuid: uuid, epoch: opened?.epoch ?? 0 }, 501);
           }
         }),
@@ -132,7 +132,7 @@ export function accountEventsContract(harness: StoreHarness): void {
       const result = await store.assets.registerAsset(someAsset({ serialNumber }), new Uint8Array([9]));
       expect(result.ok).toBe(false);
       await store.sessions.close({ assetUuid: uuid, epoch: 7 }, 1);
-      await store.assets.renameAsset("unknown", "x");
+      await store.assets.describeAsset("unknown", { name: "x" });
       expect(await readAll(store, ACCOUNT, lastId)).toEqual([]);
     });
   });

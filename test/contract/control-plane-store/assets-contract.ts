@@ -1,5 +1,8 @@
 import { expect, test } from "vitest";
-import type { AssetFilter } from "../../../src/control-plane/store/assets.ts";
+import type { Asset } from "../../../src/control-plane/core/asset.ts";
+import type { AssetFilter, AssetWithState } from "../../../src/control-plane/store/assets.ts";
+import type { Store } from "../../../src/control-plane/store/store.ts";
+import { someAudit } from "../../support/control-plane/people.ts";
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
 import {
   ACCOUNT,
@@ -8,9 +11,22 @@ import {
   listAssets,
   openWithAccounts,
   register,
+  SOME_TIME,
   someAsset,
   type StoreHarness,
 } from "./harness.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+const AUDIT = someAudit("asset.changed");
+const HOLD = { reason: "Test", untilMs: undefined, setAtMs: 0, setBy: { kind: "key", id: "key_1" } } as const;
+
+const UPDATES: Readonly<Record<string, (store: Store, uuid: string) => Promise<unknown>>> = {
+  name: (store, uuid) => store.assets.describeAsset(uuid, { name: "Pump" }),
+  type: (store, uuid) => store.assets.describeAsset(uuid, { type: "pump" }),
+  tags: (store, uuid) => store.assetSettings.changeTags(uuid, new Map([["a", "b"]]), false, AUDIT),
+  hold: (store, uuid) => store.assetSettings.changeHold(uuid, HOLD, AUDIT),
+  SIM: (store, uuid) => store.sims.setSimState(uuid, "prosim", { status: "inactive", networkGroup: undefined }),
+};
 
 const EVERYTHING: AssetFilter = { status: undefined, type: undefined, text: undefined };
 
@@ -54,7 +70,8 @@ export function assetsContract(harness: StoreHarness): void {
       }
       const pages = [];
       for (let after: (typeof all)[number] | undefined; ;) {
-        const page = await listAssets(store, ACCOUNT, EVERYTHING, 3, after);
+        const position = after && { at: after.createdAt, uuid: after.uuid };
+        const page = await listAssets(store, ACCOUNT, EVERYTHING, 3, position);
         if (page.length === 0) break;
         pages.push(...page);
         after = page.at(-1);
@@ -68,13 +85,63 @@ export function assetsContract(harness: StoreHarness): void {
       expect(await listAssets(store, "acc_2", EVERYTHING, 10)).toEqual([]);
     });
 
+    test("are listed in the order of registration or of updates, from either end", async () => {
+      await using store = await openWithAccounts(harness);
+      const all = [];
+      for (let index = 0; index < 4; index++) all.push(await register(store, someAsset({ createdAt: index })));
+      const uuids = all.map(({ uuid }) => uuid);
+      const list = async (filter: Partial<AssetFilter>) => {
+        const found: AssetWithState[] = [];
+        for (;;) {
+          const last = found.at(-1);
+          const at = filter.order?.endsWith("updated_at") ? last?.state.updatedAt : last?.asset.createdAt;
+          const after = last && { at: at ?? 0, uuid: last.asset.uuid };
+          const page = await store.assets.listAssets(ACCOUNT, { ...EVERYTHING, ...filter }, 2, after, SOME_TIME);
+          if (page.length === 0) return found;
+          found.push(...page);
+        }
+      };
+      const uuidsOf = async (filter: Partial<AssetFilter>) => (await list(filter)).map(({ asset }) => asset.uuid);
+      expect(await uuidsOf({})).toEqual(uuids);
+      expect(await uuidsOf({ order: "-created_at" })).toEqual(uuids.toReversed());
+      // At the same second they are in the order of their UUIDs.
+      const updated = await list({ order: "updated_at" });
+      const expected = updated.toSorted(
+        (a, b) => a.state.updatedAt - b.state.updatedAt || (a.asset.uuid < b.asset.uuid ? -1 : 1),
+      );
+      expect(updated).toEqual(expected);
+      expect(updated).toHaveLength(4);
+      expect(await list({ order: "-updated_at" })).toEqual(updated.toReversed());
+      const latest = updated.at(-1)?.state.updatedAt ?? 0;
+      expect(await uuidsOf({ order: "updated_at", updatedSince: latest + 3600 })).toEqual([]);
+      expect(await uuidsOf({ order: "updated_at", updatedSince: 0 })).toHaveLength(4);
+    });
+
+    test("are updated by what people set of them, and by their SIMs", async () => {
+      await using store = await openWithAccounts(harness);
+      const assets = new Map<string, Asset>();
+      for (const what of Object.keys(UPDATES))
+        assets.set(what, await register(store, someAsset({ prosim: someProSim() })));
+      const updatedAt = async (what: string): Promise<number> => {
+        const found = await store.assets.findAssetWithState(ACCOUNT, assets.get(what)?.uuid ?? "", SOME_TIME);
+        return found?.state.updatedAt ?? 0;
+      };
+      const before = await updatedAt("type");
+      // The database's clock has seconds.
+      await waitFor("the next second", () => Math.floor(Date.now() / 1000) > before + 1);
+      for (const [what, update] of Object.entries(UPDATES)) {
+        await update(store, assets.get(what)?.uuid ?? "");
+        expect(await updatedAt(what), what).toBeGreaterThan(before);
+      }
+    });
+
     test("are renamed and removed, and calls for a removed asset do nothing", async () => {
       await using store = await openWithAccounts(harness);
       const asset = await register(store, someAsset({ prosim: someProSim() }));
-      await store.assets.renameAsset(asset.uuid, "Pump");
+      await store.assets.describeAsset(asset.uuid, { name: "Pump" });
       expect(await store.assets.findAssetByUuid(asset.uuid)).toEqual({ ...asset, name: "Pump" });
       await Promise.all([store.assets.removeAsset(asset.uuid), store.assets.removeAsset(asset.uuid)]);
-      await store.assets.renameAsset(asset.uuid, "Gone");
+      await store.assets.describeAsset(asset.uuid, { name: "Gone" });
       await store.sims.setSimState(asset.uuid, "prosim", { status: "inactive", networkGroup: undefined });
       expect(await store.assets.findAssetByUuid(asset.uuid)).toBeUndefined();
       expect(await store.assets.findAssetByDeviceToken(hash(asset.uuid))).toBeUndefined();

@@ -148,8 +148,8 @@ export function auditContract(harness: StoreHarness): void {
       expect(await store.assets.registerAsset(same, hash("u"), someAudit("asset.registered"))).toMatchObject({
         ok: false,
       });
-      await store.assets.renameAsset(asset.uuid, "New", someAudit("asset.changed"));
-      await store.assets.renameAsset("none", "New", someAudit("asset.changed"));
+      await store.assets.describeAsset(asset.uuid, { name: "New" }, someAudit("asset.changed"));
+      await store.assets.describeAsset("none", { name: "New" }, someAudit("asset.changed"));
       const state = { status: "inactive", networkGroup: "own" } as const;
       await store.sims.setSimState(asset.uuid, "supersim", state, someAudit("asset.changed"));
       await store.sims.setSimState(asset.uuid, "prosim", state, someAudit("asset.changed"));

@@ -8,6 +8,7 @@ import { assetsContract } from "./assets-contract.ts";
 import { auditContract } from "./audit-contract.ts";
 import { browsersContract } from "./browsers-contract.ts";
 import { dataPlansContract } from "./data-plans-contract.ts";
+import { deploymentListsContract } from "./deployment-lists-contract.ts";
 import { deploymentsContract } from "./deployments-contract.ts";
 import { devicesContract } from "./devices-contract.ts";
 import { fleetsContract } from "./fleets-contract.ts";
@@ -39,6 +40,7 @@ export function storeContract(harness: StoreHarness): void {
   usageContract(harness);
   portableContract(harness);
   deploymentsContract(harness);
+  deploymentListsContract(harness);
   devicesContract(harness);
   acceptanceContract(harness);
   sessionsContract(harness);

@@ -64,6 +64,7 @@ test("assets are registered, listed, accepted and updated", async () => {
     Acceptance: documented("docs/api.md", "Acceptance"),
     Update: documented("docs/api.md", "Update"),
     Usage: documented("docs/api.md", "SIM usage"),
+    Account: documented("docs/api.md", "Whole account"),
     Allowance: documented("docs/sim-plans.md", "Where it comes from"),
     Keys: documented("docs/api.md", "People and keys"),
     Events: documented("docs/api.md", "Events"),
@@ -76,6 +77,7 @@ test("assets are registered, listed, accepted and updated", async () => {
   expect(outputs["Acceptance"]).toMatch(/"auto_accept":false[^]*"auto_accept":true/);
   expect(outputs["Update"]).toMatch(/"status":"inactive"[^]*"network_group":"default_10gb"/);
   expect(outputs["Usage"]).toContain('"finalized_until"');
+  expect(outputs["Account"]).toMatch(/"deployments":\[[^]*"deployments":\[[^]*"sims":\[\{/);
   expect(outputs["Allowance"]).toContain('"source":"manual"');
   expect(outputs["Keys"]).toContain('"api_key":"ek_');
   expect(outputs["Events"]).toContain('"type":"asset.accepted"');

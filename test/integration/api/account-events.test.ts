@@ -213,6 +213,42 @@ test("a stream ends with the key or the session it was opened with, and with the
   expect(await ofService.ended).toBe(true);
 });
 
+test("a stream has the types and the app that it asks for only, of what has been and of what comes", async () => {
+  const account = await control.account();
+  const { uuid, deviceToken } = await control.asset(account);
+  await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+  using all = await begin(account);
+  const start = linesOf(all)[0]?.id ?? "";
+  const filtered = (query: string): Promise<EventStream> =>
+    openStream(`${control.url}/v1/events?after=${start}&${query}`, { apiKey: account.apiKey });
+  const deploy = async (name: string): Promise<void> => {
+    using stream = await openStream(`${control.url}/v1/assets/${uuid}/edge/apps`, {
+      apiKey: account.apiKey,
+      body: { name, image: "registry.example.com/web:1" },
+    });
+    device.success((await device.next("deploy")).deployment_id);
+    await stream.ended;
+  };
+  const api = apiClient(control, account);
+  await deploy("web");
+  using ends = await filtered("types=deployment.ended,asset.changed");
+  using ofApp = await filtered("types=deployment.*&app=db");
+  using none = await filtered("types=key.*");
+  await ends.until("the end of web", () => typesOf(ends).length > 0);
+  await deploy("db");
+  await api.patch(`/v1/assets/${uuid}`, { name: "Other" });
+  await ends.until("the change of the name", () => typesOf(ends).includes("asset.changed"));
+  await all.until("the same", () => typesOf(all).includes("asset.changed"));
+  expect(eventsOf(ends)).toEqual(
+    eventsOf(all).filter(({ type }) => type === "deployment.ended" || type === "asset.changed"),
+  );
+  await ofApp.until("the end of db", () => typesOf(ofApp).includes("deployment.ended"));
+  expect(eventsOf(ofApp)).toEqual(eventsOf(all).filter((event) => "app" in event && event.app === "db"));
+  expect(eventsOf(none)).toEqual([]);
+  for (const types of ["deployment", "deployment.gone", "*", "key.*,"])
+    expect((await api.get(`/v1/events?types=${types}`)).body).toMatchObject({ code: "InvalidRequest" });
+});
+
 const COUNT = 16_000;
 
 test("a stream that is not read is ended, and others go on", async () => {

@@ -57,6 +57,7 @@ test("an item has every specified field; the network group is only within supers
         name: asset.name,
         type: asset.type,
         created_at: 1_700_000_000,
+        updated_at: expect.any(Number),
         status: "active",
         connected: false,
         last_seen: null,

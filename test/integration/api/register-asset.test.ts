@@ -31,6 +31,7 @@ test("registers with all fields and returns the asset with its device token once
     name: "Pumpenhaus Süd 🚰",
     type: "gateway",
     created_at: expect.any(Number),
+    updated_at: expect.any(Number),
     status: "active",
     connected: false,
     last_seen: null,

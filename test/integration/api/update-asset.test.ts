@@ -104,7 +104,7 @@ test("fleet and PRO SIM properties are refused with the reason and the replaceme
   );
   const prosim = await api.patch(`/v1/assets/${uuid}`, { prosim: { service_profile: "silver" } });
   expect(prosim.body["message"]).toBe(
-    "The request is not valid: prosim: PRO SIM properties cannot be updated; name, status and supersim.network_group can",
+    "The request is not valid: prosim: PRO SIM properties cannot be updated; name, type, status and supersim.network_group can",
   );
 });
 

@@ -83,7 +83,10 @@ const APP =
 const VALUES = "environments.** files.** registry_auth.**";
 
 export const TABLE: Readonly<Record<string, Row>> = {
-  "GET /v1/assets": read("viewer", `${PAGE} ?status ?type ?selector ?connected ?accepted ?attention ?agent_version ?q`),
+  "GET /v1/assets": read(
+    "viewer",
+    `${PAGE} ?status ?type ?selector ?connected ?accepted ?attention ?agent_version ?q ?sort ?updated_since`,
+  ),
   "POST /v1/assets": row(
     "installer",
     "after acceptance",
@@ -101,6 +104,7 @@ export const TABLE: Readonly<Record<string, Row>> = {
     "none",
     { none: "name" },
     {
+      type: { from: "operator", classes: ["joins"], body: { type: "kiosk" } },
       status: { from: "operator", classes: ["none"], body: { status: "inactive" } },
       supersim: { from: "operator", classes: ["none"], body: { supersim: {} } },
       "supersim.network_group": { from: "operator", classes: ["none"], body: { supersim: { network_group: "x" } } },
@@ -228,6 +232,7 @@ export const TABLE: Readonly<Record<string, Row>> = {
   "POST /v1/assets/{asset_id}/edge/apps/{name}/restart": row("operator", "runs", { runs: "?wait_for_device_s" }),
   // What an app prints is the app's. Values that were declared secret are masked in it.
   "GET /v1/assets/{asset_id}/edge/apps/{name}/logs": read("installer", "?tail ?since ?follow ?previous"),
+  "GET /v1/deployments": read("viewer", `${PAGE} ?status ?app ?selector ?since ?updated_since`),
   "GET /v1/assets/{asset_id}/edge/deployments": read("viewer", PAGE),
   "GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}": read("viewer"),
   "GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}/events": read("viewer", "?after"),
@@ -239,6 +244,7 @@ export const TABLE: Readonly<Record<string, Row>> = {
   "DELETE /v1/assets/{asset_id}/edge/volumes/{name}": row("operator", "runs"),
 
   "GET /v1/assets/{asset_id}/sims/{sim_type}/usages": read("viewer", "?start_time ?end_time ?granularity"),
+  "GET /v1/usages": read("viewer", `${PAGE} ?start_time ?end_time ?granularity`),
   "GET /v1/sims": read("viewer", `${PAGE} ?type ?attention`),
   "GET /v1/assets/{asset_id}/sims": read("viewer"),
   "POST /v1/assets/{asset_id}/sims/{sim_type}/refresh": row("operator"),
@@ -253,7 +259,7 @@ export const TABLE: Readonly<Record<string, Row>> = {
   "PATCH /v1/assets/{asset_id}/sim": row("operator", "none", { none: "status network_group" }),
 
   "GET /v1/overview": read("viewer"),
-  "GET /v1/events": read("viewer", "?after"),
+  "GET /v1/events": read("viewer", "?after ?types ?app"),
   "GET /v1/audit": read("admin", `${PAGE} ?actor ?action ?asset ?outcome ?since ?until`),
   "GET /v1/sign-in-settings": read("admin"),
   "GET /v1/users": read("admin", PAGE),

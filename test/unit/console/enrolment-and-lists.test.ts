@@ -74,6 +74,7 @@ const ROW = {
   name: "Gateway 1",
   type: "",
   created_at: NOW,
+  updated_at: NOW,
   status: "active",
   connected: false,
   last_seen: null,

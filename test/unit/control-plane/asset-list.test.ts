@@ -36,3 +36,17 @@ test.each([{}, FILTER])(
     ]);
   },
 );
+
+test.each([
+  ["-created_at", undefined, "assets_by_account (account_id=? AND (created_at,uuid)<(?,?))"],
+  ["updated_at", undefined, "assets_by_update (account_id=? AND (updated_at,uuid)>(?,?))"],
+  ["updated_at", 5, "assets_by_update (account_id=? AND"],
+  ["-updated_at", 5, "assets_by_update (account_id=? AND"],
+] as const)("the order %s, since %s, is that of an index", (order, updatedSince, index) => {
+  const criteria = criteriaOf({ status: undefined, type: undefined, text: undefined, updatedSince }, TIME);
+  using database = openSqlite(":memory:", { migrations: MIGRATIONS });
+  const plan = database.prepare(`EXPLAIN QUERY PLAN ${listSql(criteria, SQLITE, order)}`).all();
+  const steps = plan.map((row) => String(row["detail"])).filter((step) => !INSTANCES.test(step));
+  expect(steps[0]).toContain(index);
+  expect(steps.filter((step) => /TEMP B-TREE|^SCAN/.test(step))).toEqual([]);
+});

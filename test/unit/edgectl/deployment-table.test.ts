@@ -11,3 +11,9 @@ test("a dry run is marked", () => {
   expect(renderDeployments([{ ...row, dry_run: true }], theme, undefined)).toContain("update (dry run)");
   expect(renderDeployment({ ...row, dry_run: true }, theme)).toMatch(/Action +update \(dry run\)/);
 });
+
+test("those of several assets have a column with the asset", () => {
+  const rows = [{ ...row, asset_id: "0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11" }];
+  expect(renderDeployments(rows, theme, undefined)).not.toContain("0b7e5a52");
+  expect(renderDeployments(rows, theme, undefined, true)).toMatch(/ASSET[\s\S]*0b7e5a52-6f0c/);
+});

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { onAbort } from "../../../lib/on-abort.ts";
 import { accountEventSchema, accountStreamNoteSchema } from "../../../protocol/account-event.ts";
 import { integerString } from "../../../protocol/scalars.ts";
-import type { EventSink } from "../../events/account-feed.ts";
+import type { EventFilter, EventSink } from "../../events/account-feed.ts";
 import { formatLine } from "../../events/format-events.ts";
 import { accountOf, principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
@@ -20,7 +20,39 @@ const query = z.strictObject({
   after: integerString(0, Number.MAX_SAFE_INTEGER)
     .optional()
     .meta({ description: "`id` of the last event received; without it the stream begins now." }),
+  types: z
+    .string()
+    .min(1)
+    .max(512)
+    .refine((text) => text.split(",").every(isTypeOrGroup), "must be types of events, or groups such as deployment.*")
+    .optional()
+    .meta({
+      description: "Only events of these types, separated by commas. `deployment.*` stands for all that begin so.",
+      examples: ["deployment.ended,device.*"],
+    }),
+  app: z.string().min(1).max(64).optional().meta({ description: "Only events of deployments of this app." }),
 });
+
+const TYPES: ReadonlySet<string> = new Set(accountEventSchema.options.map(({ shape }) => shape.type.value));
+const GROUPS: ReadonlySet<string> = new Set([...TYPES].map(groupOf));
+
+function groupOf(type: string): string {
+  return `${type.slice(0, type.indexOf("."))}.*`;
+}
+
+function isTypeOrGroup(text: string): boolean {
+  return TYPES.has(text) || GROUPS.has(text);
+}
+
+/** `undefined` where all events are wanted. */
+function filterOf({ types, app }: z.output<typeof query>): EventFilter | undefined {
+  if (types === undefined && app === undefined) return undefined;
+  const wanted = types && new Set(types.split(","));
+  return (event) => {
+    if (wanted && !wanted.has(event.type) && !wanted.has(groupOf(event.type))) return false;
+    return app === undefined || ("app" in event && event.app === app);
+  };
+}
 
 const lineSchema = z.union([accountEventSchema, accountStreamNoteSchema]);
 const EXAMPLES = [
@@ -72,7 +104,7 @@ export function streamAccountEvents(api: Api, context: ApiContext): void {
       raw.writeHead(200, { ...reply.getHeaders(), ...streamHeaders() } as Record<string, string>);
       raw.flushHeaders();
       if (note) raw.write(formatLine(note));
-      const opened = accountFeeds.open(accountId, after, sinkOf(context, request, reply));
+      const opened = accountFeeds.open(accountId, after, sinkOf(context, request, reply), filterOf(request.query));
       const end = (): void => {
         opened[Symbol.dispose]();
         raw.end();

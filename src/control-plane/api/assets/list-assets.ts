@@ -1,8 +1,11 @@
-import { assetListQuerySchema, DEFAULT_PAGE_SIZE } from "../../../protocol/asset-request.ts";
+import type { z } from "zod";
+import { type AssetOrder, assetListQuerySchema, DEFAULT_PAGE_SIZE } from "../../../protocol/asset-request.ts";
+import { invalidRequest } from "../../../protocol/request-error.ts";
 import { type AssetList, assetListSchema } from "../../../protocol/asset.ts";
 import { toAssetListItem } from "../../core/asset-view.ts";
-import { decodeAssetCursor, encodeAssetCursor } from "../../core/asset-cursor.ts";
+import { type AssetCursor, decodeAssetCursor, encodeAssetCursor } from "../../core/asset-cursor.ts";
 import { termsOf } from "../../fleets/plan-rollout.ts";
+import type { AssetWithState } from "../../store/assets.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
@@ -18,7 +21,10 @@ export function listAssets(api: Api, context: ApiContext): void {
       schema: {
         operationId: "listAssets",
         summary: "Get Assets",
-        description: "The account's assets in order of registration, oldest first.",
+        description:
+          "The account's assets, by default in order of registration, oldest first. To follow changes, ask with `updated_since`, go " +
+          "on with `next_cursor` until it is null, and begin again from a minute before the latest `updated_at`. Removed assets are " +
+          "not listed any more: their event is `asset.removed`.",
         tags: ["Assets"],
         querystring: assetListQuerySchema,
         response: { 200: json("One page of assets.", assetListSchema, LEGACY_HEADERS), ...errors() },
@@ -30,13 +36,21 @@ export function listAssets(api: Api, context: ApiContext): void {
       const selector = request.query.selector === undefined ? undefined : termsOf({ selector: request.query.selector });
       const accepted = request.query.accepted === undefined ? undefined : request.query.accepted === "true";
       const agentVersion = request.query.agent_version;
-      const filter = { status, type, text, connected, accepted, attention, agentVersion, selector };
+      const updatedSince = request.query.updated_since;
+      const filter = { status, type, text, connected, accepted, attention, agentVersion, selector, updatedSince };
       const time = stateTime(context);
-      const after = cursor === undefined ? undefined : decodeAssetCursor(cursor);
+      const order = orderOf(request.query);
+      const after = cursor === undefined ? undefined : decodeAssetCursor(order, cursor);
       // One more than the page holds shows whether there is another page.
-      const found = await context.store.assets.listAssets(accountOf(request), filter, limit + 1, after, time);
+      const found = await context.store.assets.listAssets(
+        accountOf(request),
+        { ...filter, order },
+        limit + 1,
+        after,
+        time,
+      );
       const page = found.slice(0, limit);
-      const last = found.length > limit ? page.at(-1)?.asset : undefined;
+      const last = found.length > limit ? page.at(-1) : undefined;
       const tags = await context.store.assetSettings.listTags(page.map(({ asset }) => asset.uuid));
       const isLegacyServed = legacy.isServed();
       if (isLegacyServed && page.some(({ asset }) => asset.supersim)) legacy.addDeprecationHeaders(reply, "/v1/assets");
@@ -44,8 +58,20 @@ export function listAssets(api: Api, context: ApiContext): void {
         assets: page.map(({ asset, state }) =>
           toAssetListItem(asset, state, time, isLegacyServed, tags.get(asset.uuid)),
         ),
-        next_cursor: last ? encodeAssetCursor(last) : null,
+        next_cursor: last ? encodeAssetCursor(order, positionOf(last, order)) : null,
       };
     },
   );
+}
+
+/** Error: `InvalidRequest` where an order by registration is to be limited by updates, which would look at every asset. */
+function orderOf({ sort, updated_since: since }: z.output<typeof assetListQuerySchema>): AssetOrder {
+  if (since === undefined) return sort ?? "created_at";
+  if (sort === "created_at" || sort === "-created_at")
+    throw invalidRequest([{ path: "sort", reason: "must be updated_at or -updated_at with updated_since" }]);
+  return sort ?? "updated_at";
+}
+
+function positionOf({ asset, state }: AssetWithState, order: AssetOrder): AssetCursor {
+  return { at: order.endsWith("updated_at") ? state.updatedAt : asset.createdAt, uuid: asset.uuid };
 }

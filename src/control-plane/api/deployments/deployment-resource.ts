@@ -22,7 +22,7 @@ export function deploymentPath(assetUuid: string, id: string): string {
 export const deploymentSchema = z
   .object({
     deployment_id: z.string().meta({ description: "Id of the deployment." }),
-    asset_uuid: z.string().meta({ description: "UUID of the asset." }),
+    asset_id: z.string().meta({ description: "UUID of the asset." }),
     app: z.string().meta({ description: "Name of the app, or the project of an apply." }),
     action: deploymentActionSchema.meta({ description: "What the deployment does to the app." }),
     image: z.string().optional().meta({ description: "Image of a deployment, or of an update that changes it." }),
@@ -45,6 +45,24 @@ export const deploymentSchema = z
   })
   .meta({ id: "Deployment" });
 
+const nextCursor = z.string().nullable().meta({ description: "Cursor of the next page; `null` on the last one." });
+
+/** The deployments of an asset. */
+export const deploymentListSchema = z
+  .object({
+    deployments: z.array(deploymentSchema).meta({ description: "The deployments of this page, newest first." }),
+    next_cursor: nextCursor,
+  })
+  .meta({ id: "DeploymentList" });
+
+/** The deployments of an account. */
+export const accountDeploymentListSchema = z
+  .object({
+    deployments: z.array(deploymentSchema).meta({ description: "The deployments of this page." }),
+    next_cursor: nextCursor,
+  })
+  .meta({ id: "AccountDeploymentList" });
+
 /** Finds the deployment that the path names. Errors: `AssetNotFound`, `DeploymentNotFound`. */
 export async function findDeployment(
   store: Store,
@@ -66,7 +84,7 @@ export function toDeploymentResponse(deployment: Deployment): z.output<typeof de
   const image = imageOf(command);
   return {
     deployment_id: id,
-    asset_uuid: assetUuid,
+    asset_id: assetUuid,
     app,
     action: command.action,
     ...(image !== undefined && { image }),

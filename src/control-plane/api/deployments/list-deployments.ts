@@ -4,19 +4,12 @@ import { decodeDeploymentCursor, encodeDeploymentCursor } from "../../core/deplo
 import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
-import { deploymentSchema, toDeploymentResponse } from "./deployment-resource.ts";
+import { deploymentListSchema, toDeploymentResponse } from "./deployment-resource.ts";
 
 const query = z.strictObject({
   limit: integerString(1, 200).default(50).meta({ description: "Deployments per page." }),
   cursor: z.string().max(200).optional().meta({ description: "`next_cursor` of the previous page." }),
 });
-
-const listSchema = z
-  .object({
-    deployments: z.array(deploymentSchema).meta({ description: "The deployments of this page, newest first." }),
-    next_cursor: z.string().nullable().meta({ description: "Cursor of the next page; `null` on the last one." }),
-  })
-  .meta({ id: "DeploymentList" });
 
 /** `GET /v1/assets/{asset_id}/edge/deployments`: the asset's deployments, newest first. */
 export function listDeployments(api: Api, { store }: ApiContext): void {
@@ -26,11 +19,11 @@ export function listDeployments(api: Api, { store }: ApiContext): void {
       schema: {
         operationId: "listDeployments",
         summary: "Get Deployments",
-        description: "The deployments of one asset, newest first.",
+        description: "The deployments of one asset, newest first. Those of the whole account are at `/v1/deployments`.",
         tags: ["Deployments"],
         params: assetParams,
         querystring: query,
-        response: { 200: json("Newest first.", listSchema), ...errors("AssetNotFound") },
+        response: { 200: json("Newest first.", deploymentListSchema), ...errors("AssetNotFound") },
       },
     },
     async (request) => {

@@ -1,16 +1,12 @@
 import { unixNow } from "../../../lib/clock.ts";
-import { isUuid } from "../../../protocol/scalars.ts";
-import { simTypeSchema } from "../../../protocol/sim.ts";
 import { type SimList, simListQuerySchema, simListSchema } from "../../../protocol/sim-list.ts";
-import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
-import type { SimEntry, SimPosition } from "../../store/sims.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { toSimBody } from "./sim-body.ts";
+import { simCursorOf, simPositionOf } from "./sim-position.ts";
 
 const DEFAULT_PAGE_SIZE = 50;
-const CURSOR = /^([0-9]{1,12}) (\S{36}) ([a-z]{1,16})$/;
 
 /** `GET /v1/sims`: the SIMs of the account's assets. */
 export function listSims(api: Api, { store, clock }: ApiContext): void {
@@ -29,23 +25,12 @@ export function listSims(api: Api, { store, clock }: ApiContext): void {
     },
     async (request): Promise<SimList> => {
       const { type, attention, limit = DEFAULT_PAGE_SIZE, cursor } = request.query;
-      const after = cursor === undefined ? undefined : positionOf(cursor);
+      const after = cursor === undefined ? undefined : simPositionOf(cursor);
       const found = await store.sims.listSims(accountOf(request), { type, attention }, limit + 1, after);
       const now = unixNow(clock);
       const page = found.slice(0, limit);
       const last = found.length > limit ? page.at(-1) : undefined;
-      return { sims: page.map((entry) => toSimBody(entry, now)), next_cursor: last ? cursorOf(last) : null };
+      return { sims: page.map((entry) => toSimBody(entry, now)), next_cursor: last ? simCursorOf(last) : null };
     },
   );
-}
-
-function cursorOf({ asset: { createdAt, uuid }, type }: SimEntry): string {
-  return encodeCursor(`${createdAt} ${uuid} ${type}`);
-}
-
-function positionOf(cursor: string): SimPosition {
-  const [, createdAt, assetUuid = "", type] = CURSOR.exec(decodeCursor(cursor)) ?? [];
-  const parsed = simTypeSchema.safeParse(type);
-  if (!parsed.success || !isUuid(assetUuid)) throw invalidCursor();
-  return { createdAt: Number(createdAt), assetUuid, type: parsed.data };
 }

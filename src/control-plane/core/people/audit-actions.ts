@@ -74,6 +74,7 @@ export const AUDIT_ACTIONS = {
   },
   "asset.changed": {
     name: "text",
+    type: "text",
     status: "text",
     network_group: "text",
     changed: "texts",

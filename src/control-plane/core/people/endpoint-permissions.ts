@@ -52,6 +52,7 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "DELETE /v1/assets/:asset_id": "assets.remove",
   "GET /v1/assets/:asset_id/sims/:sim_type/usages": "usage.read",
   "GET /v1/sims": "assets.read",
+  "GET /v1/usages": "usage.read",
   "GET /v1/assets/:asset_id/sims": "assets.read",
   "POST /v1/assets/:asset_id/sims/:sim_type/refresh": "assets.connectivity",
   "GET /v1/assets/:asset_id/sims/:sim_type/allowance": "usage.read",
@@ -78,6 +79,7 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "POST /v1/assets/:asset_id/edge/apps/:name/restart": "apps.deploy",
   "GET /v1/assets/:asset_id/edge/apps/:name/logs": "logs.read",
 
+  "GET /v1/deployments": "deployments.read",
   "GET /v1/assets/:asset_id/edge/deployments": "deployments.read",
   "GET /v1/assets/:asset_id/edge/deployments/:deployment_id": "deployments.read",
   "GET /v1/assets/:asset_id/edge/deployments/:deployment_id/events": "deployments.read",
@@ -134,7 +136,7 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
 /** Fields of a request's body or query that need a permission besides that of the endpoint. */
 export const FIELD_PERMISSIONS: Readonly<Record<string, Readonly<Record<string, RolePermission>>>> = {
   "POST /v1/assets": { accept: "assets.accept" },
-  "PATCH /v1/assets/:asset_id": { status: "assets.connectivity", supersim: "assets.connectivity" },
+  "PATCH /v1/assets/:asset_id": { type: "assets.tag", status: "assets.connectivity", supersim: "assets.connectivity" },
   // Values of the environment may be secrets. Those who deploy the app have set them.
   "GET /v1/assets/:asset_id/edge/apps/:name": { reveal: "apps.deploy" },
   "GET /v1/assets/:asset_id/variables": { reveal: "assets.variables" },

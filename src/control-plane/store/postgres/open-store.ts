@@ -4,6 +4,7 @@ import { SqlAssetSettingsStore } from "../sql/asset-settings.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
 import { SqlBrowserStore } from "../sql/browsers.ts";
 import { SqlDataPlanStore } from "../sql/data-plans.ts";
+import { SqlDeploymentListStore } from "../sql/deployment-list.ts";
 import { SqlAuditStore } from "../sql/audit.ts";
 import { SqlEnrolmentStore } from "../sql/enrolments.ts";
 import { SqlFleetStore } from "../sql/fleets.ts";
@@ -64,6 +65,7 @@ export function postgresStoreOn(pool: PostgresPool): Store {
     simCredentials: new SqlSimCredentialStore(executor),
     dataPlans: new SqlDataPlanStore(executor),
     deployments: new PostgresDeploymentStore(pool, appended),
+    deploymentLists: new SqlDeploymentListStore(executor),
     enrolments: new SqlEnrolmentStore(executor),
     devices: new PostgresDeviceStore(pool, appended),
     sessions: new PostgresSessionStore(pool, appended),

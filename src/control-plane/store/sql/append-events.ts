@@ -1,10 +1,15 @@
 import type { NewAccountEvent } from "../../core/account-event.ts";
-import { one, type Work } from "./statement.ts";
+import { change, one, type Work } from "./statement.ts";
 
 const APPEND = "INSERT INTO account_events (account_id, event) VALUES (?, ?)";
+const TOUCH = "UPDATE assets SET updated_at = unixepoch() WHERE uuid = ?";
+
+/** Events about what people set of an asset, or about its SIMs. */
+const UPDATES: ReadonlySet<string> = new Set(["asset.changed", "asset.accepted", "sim.changed"]);
+
 const FIND_ACCOUNT = "SELECT account_id FROM assets WHERE uuid = ?";
 
-/** Writes events of an account, in the transaction of the change that they are about. */
+/** Writes events of an account, in the transaction of the change that they are about, and when it was changed. */
 export function* appendAccountEvents(accountId: string, events: readonly NewAccountEvent[]): Work<void> {
   for (const event of events) {
     yield {
@@ -13,6 +18,7 @@ export function* appendAccountEvents(accountId: string, events: readonly NewAcco
       wanted: "change count",
       appendsTo: accountId,
     };
+    if (UPDATES.has(event.type) && "asset_id" in event) yield* change(TOUCH, [event.asset_id]);
   }
 }
 

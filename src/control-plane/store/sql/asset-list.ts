@@ -1,3 +1,4 @@
+import type { AssetOrder } from "../../../protocol/asset-request.ts";
 import type { AssetCursor } from "../../core/asset-cursor.ts";
 import { BUDGET_BIT, REASON_BITS, TIMELESS_BITS } from "../../core/attention.ts";
 import type { AssetFilter, AssetWithState, StateTime } from "../assets.ts";
@@ -17,8 +18,21 @@ import type { Executor } from "./executor.ts";
 import { findTagTerm, hasTagSql, matchesSql } from "./selector-sql.ts";
 import type { Value } from "./statement.ts";
 
-/** Before every asset of a list. */
-const FIRST_PAGE_CURSOR: AssetCursor = { createdAt: -1, uuid: "" };
+/** How an order is read from its index, `assets_by_account` or `assets_by_update`, and what comes before all of it. */
+interface IndexOrder {
+  readonly column: string;
+  readonly direction: "ASC" | "DESC";
+  readonly start: AssetCursor;
+}
+
+const FIRST: AssetCursor = { at: -1, uuid: "" };
+const LAST: AssetCursor = { at: Number.MAX_SAFE_INTEGER, uuid: "" };
+const ORDERS: Readonly<Record<AssetOrder, IndexOrder>> = {
+  created_at: { column: "a.created_at", direction: "ASC", start: FIRST },
+  "-created_at": { column: "a.created_at", direction: "DESC", start: LAST },
+  updated_at: { column: "a.updated_at", direction: "ASC", start: FIRST },
+  "-updated_at": { column: "a.updated_at", direction: "DESC", start: LAST },
+};
 
 /** The parameters before those of the criteria: account, cursor, service time, `renewalOffset`. */
 const IS_CONNECTED = isConnectedSql("?4");
@@ -36,9 +50,10 @@ interface Criterion {
 
 /**
  * Returns the statement for one page of an account's assets that are filtered by these criteria: a range scan of the index
- * `assets_by_account`. Its parameters are the account, the cursor, the service time, `renewalOffset`, those of each criterion, and the limit.
+ * of the order. Its parameters are the account, the cursor, the service time, `renewalOffset`, those of each criterion, and the limit.
  */
-export function listSql(criteria: readonly Criterion[], dialect: Dialect): string {
+export function listSql(criteria: readonly Criterion[], dialect: Dialect, order: AssetOrder = "created_at"): string {
+  const { column, direction } = ORDERS[order];
   let next = FIRST_PARAMETERS + 1;
   const conditions = criteria.map(({ condition, values }) => {
     const first = next;
@@ -47,8 +62,8 @@ export function listSql(criteria: readonly Criterion[], dialect: Dialect): strin
   });
   return /* sql */ `
     SELECT ${ASSET_COLUMNS}, ${stateColumns("?4", "?5")} FROM assets a ${ASSET_JOINS} ${STATE_JOIN}
-    WHERE a.account_id = ?1 AND (a.created_at, a.uuid) > (?2, ?3)${conditions.join("")}
-    ORDER BY a.created_at, a.uuid LIMIT ?${next}`;
+    WHERE a.account_id = ?1 AND (${column}, a.uuid) ${direction === "ASC" ? ">" : "<"} (?2, ?3)${conditions.join("")}
+    ORDER BY ${column} ${direction}, a.uuid ${direction} LIMIT ?${next}`;
 }
 
 /** Returns the criteria of a filter. */
@@ -61,6 +76,14 @@ export function criteriaOf(filter: AssetFilter, time: StateTime): Criterion[] {
       name: "status",
       condition: (first) => `CASE WHEN ${isActive} THEN 'active' ELSE 'inactive' END = ?${first}`,
       values: [status],
+    });
+  }
+  // The other order begins then.
+  if (filter.updatedSince !== undefined && filter.order !== "updated_at") {
+    criteria.push({
+      name: "updated since",
+      condition: (first) => `a.updated_at >= ?${first}`,
+      values: [filter.updatedSince],
     });
   }
   if (type !== undefined) criteria.push({ name: "type", condition: (first) => `a.type = ?${first}`, values: [type] });
@@ -129,6 +152,11 @@ function attentionCriterion(reason: NonNullable<AssetFilter["attention"]>, time:
   };
 }
 
+/** The position before all that the filter may let through. */
+function startOf(order: AssetOrder, { updatedSince }: AssetFilter): AssetCursor {
+  return order === "updated_at" && updatedSince !== undefined ? { at: updatedSince, uuid: "" } : ORDERS[order].start;
+}
+
 /** The lists of assets, with a statement for each set of criteria. */
 export class AssetList {
   readonly #executor: Executor;
@@ -144,19 +172,21 @@ export class AssetList {
     filter: AssetFilter,
     time: StateTime,
     limit: number,
-    after = FIRST_PAGE_CURSOR,
+    after: AssetCursor | undefined,
   ): Promise<AssetWithState[]> {
     const criteria = criteriaOf(filter, time);
-    const values: Value[] = [accountId, after.createdAt, after.uuid, time.serviceNowMs, renewalOffset(time)];
+    const order = filter.order ?? "created_at";
+    const { at, uuid } = after ?? startOf(order, filter);
+    const values: Value[] = [accountId, at, uuid, time.serviceNowMs, renewalOffset(time)];
     for (const criterion of criteria) values.push(...criterion.values);
     values.push(limit);
-    return (await this.#executor.allValues(this.#statement(criteria), values)).map(toAssetWithState);
+    return (await this.#executor.allValues(this.#statement(criteria, order), values)).map(toAssetWithState);
   }
 
   /** Kept, so that the executor finds the prepared one quickly. */
-  #statement(criteria: readonly Criterion[]): string {
-    const name = criteria.map((criterion) => criterion.name).join(" ");
-    const sql = this.#statements.get(name) ?? listSql(criteria, this.#executor.dialect);
+  #statement(criteria: readonly Criterion[], order: AssetOrder): string {
+    const name = [order, ...criteria.map((criterion) => criterion.name)].join(" ");
+    const sql = this.#statements.get(name) ?? listSql(criteria, this.#executor.dialect, order);
     this.#statements.set(name, sql);
     return sql;
   }

@@ -100,7 +100,7 @@ export const renewalOffset = ({ now, serviceNowMs }: StateTime): number =>
 /** Columns of the state of an asset, after `ASSET_COLUMNS`, and their join. The parameters are those of `lastSeenSql`. */
 export const stateColumns = (nowParameter: string, offsetParameter: string): string =>
   `${isConnectedSql(nowParameter)} AS is_connected, ${lastSeenSql(nowParameter, offsetParameter)} AS last_seen_at,
-   t.agent_version, t.reasons, t.budget_spent_until, t.accepted_at, a.boots`;
+   t.agent_version, t.reasons, t.budget_spent_until, t.accepted_at, a.boots, a.updated_at`;
 export const STATE_JOIN = "LEFT JOIN asset_states t ON t.asset_uuid = a.uuid";
 
 /** The values of `ASSET_COLUMNS` and of `stateColumns`. */
@@ -116,6 +116,7 @@ type Values = readonly [
     number | null,
     number | null,
     string | null,
+    number,
   ],
 ];
 
@@ -155,6 +156,7 @@ export function toAssetWithState(row: readonly unknown[]): AssetWithState {
       budgetSpentUntil: values[20] ?? undefined,
       acceptedAt: values[21] ?? undefined,
       boots: toBoots(values[22]),
+      updatedAt: values[23],
     },
   };
 }

@@ -4,6 +4,7 @@ import { canonicalIdentifier } from "../../core/identifier.ts";
 import type { DeviceBoots } from "../../core/device-boots.ts";
 import type {
   AssetCounts,
+  AssetDescription,
   AssetFilter,
   AssetStore,
   AssetWithState,
@@ -53,7 +54,7 @@ const FIND_ACCEPTED = "SELECT 1 AS found FROM asset_states WHERE asset_uuid = ? 
 /** Only if nobody has changed them meanwhile. */
 const SAVE_BOOTS = "UPDATE assets SET boots = ? WHERE uuid = ? AND coalesce(boots, '') = ?";
 const FORGET_BOOTS = "UPDATE assets SET boots = NULL WHERE uuid = ? AND boots IS NOT NULL";
-const RENAME = "UPDATE assets SET name = ? WHERE uuid = ?";
+const DESCRIBE = "UPDATE assets SET name = coalesce(?, name), type = coalesce(?, type) WHERE uuid = ?";
 const REMOVE_USAGE = "DELETE FROM usage_series WHERE iccid IN (SELECT iccid FROM sims WHERE asset_uuid = ?)";
 const REMOVE = "DELETE FROM assets WHERE uuid = ?";
 
@@ -168,9 +169,9 @@ export class SqlAssetStore implements AssetStore {
     return countAssets(this.#executor, accountId, time);
   }
 
-  async renameAsset(uuid: string, name: string, audit?: AuditEntry): Promise<void> {
+  async describeAsset(uuid: string, { name, type }: AssetDescription, audit?: AuditEntry): Promise<void> {
     await this.#executor.transact(function* (): Work<void> {
-      if ((yield* change(RENAME, [name, uuid])) === 0) return;
+      if ((yield* change(DESCRIBE, [name ?? null, type ?? null, uuid])) === 0) return;
       yield* appendAssetEvent(uuid, "asset.changed");
       if (audit) yield* recordAudit(audit);
     });

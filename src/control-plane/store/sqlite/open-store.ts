@@ -8,6 +8,7 @@ import { SqlAssetSettingsStore } from "../sql/asset-settings.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
 import { SqlBrowserStore } from "../sql/browsers.ts";
 import { SqlDataPlanStore } from "../sql/data-plans.ts";
+import { SqlDeploymentListStore } from "../sql/deployment-list.ts";
 import { SqlAuditStore } from "../sql/audit.ts";
 import { SqlEnrolmentStore } from "../sql/enrolments.ts";
 import { SqlFleetStore } from "../sql/fleets.ts";
@@ -68,6 +69,7 @@ export function openStore(path: string): Store {
     simCredentials: new SqlSimCredentialStore(executor),
     dataPlans: new SqlDataPlanStore(executor),
     deployments: new SqliteDeploymentStore(database, commits, states),
+    deploymentLists: new SqlDeploymentListStore(executor),
     enrolments: new SqlEnrolmentStore(executor),
     devices: new SqliteDeviceStore(database, commits, states),
     sessions: new SqliteSessionStore(database, commits, states),

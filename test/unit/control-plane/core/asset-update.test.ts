@@ -29,7 +29,7 @@ describe("reading the body", () => {
 
   test.each([[{}], [{ supersim: {} }]])("refuses the empty update %j and says what could be updated", (body) => {
     expect(refusal(body)).toMatchObject({ code: "InvalidRequest" });
-    expect(refusal(body).message).toContain("name, status and supersim.network_group");
+    expect(refusal(body).message).toContain("name, type, status and supersim.network_group");
   });
 
   test.each([

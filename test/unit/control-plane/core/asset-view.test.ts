@@ -50,6 +50,7 @@ describe("representation", () => {
       serial_number: "GW-1",
       name: "Pump house",
       type: "gateway",
+      updated_at: 0,
       created_at: 1_790_000_000,
       status: "inactive",
       connected: false,

@@ -1,5 +1,8 @@
 /** Assets with their devices: identifiers, enrolment, sessions, reports, states, tags, variables and holds; events of accounts. */
 export const ASSETS = /* sql */ `
+  -- As in SQLite.
+  CREATE FUNCTION unixepoch() RETURNS BIGINT LANGUAGE sql STABLE AS $$ SELECT extract(epoch FROM now())::bigint $$;
+
   CREATE TABLE assets (
     uuid TEXT COLLATE "C" PRIMARY KEY,
     account_id TEXT COLLATE "C" NOT NULL REFERENCES accounts (id),
@@ -7,6 +10,8 @@ export const ASSETS = /* sql */ `
     name TEXT COLLATE "C" NOT NULL,
     type TEXT COLLATE "C" NOT NULL,
     created_at BIGINT NOT NULL,
+    -- When what people set of it was changed last, or its SIMs, by the clock of the database.
+    updated_at BIGINT NOT NULL DEFAULT unixepoch(),
     device_token_hash BYTEA UNIQUE,
     -- The token a device was given to take the place of the one it has, until it connects with it.
     next_device_token_hash BYTEA UNIQUE,
@@ -16,6 +21,7 @@ export const ASSETS = /* sql */ `
     boots TEXT
   );
   CREATE INDEX assets_by_account ON assets (account_id, created_at, uuid);
+  CREATE INDEX assets_by_update ON assets (account_id, updated_at, uuid);
 
   -- Every value an asset can be addressed by; the primary key is what makes each belong to one asset at most.
   CREATE TABLE identifiers (

@@ -46,6 +46,10 @@ export const DEPLOYMENTS = /* sql */ `
     due_at_ms BIGINT
   ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01);
   CREATE INDEX deployments_by_asset ON deployments (asset_uuid, created_at_ms);
+  CREATE INDEX deployments_by_account ON deployments (account_id, created_at_ms, id);
+  CREATE INDEX deployments_by_app ON deployments (account_id, app, created_at_ms, id);
+  CREATE INDEX deployments_not_succeeded ON deployments (account_id, status, created_at_ms, id) WHERE status <> 'Success';
+  CREATE INDEX deployments_by_change ON deployments (account_id, (coalesce(finished_at_ms, created_at_ms)), id);
   CREATE INDEX deployments_unfinished ON deployments (asset_uuid) WHERE status = 'Running';
   CREATE INDEX deployments_finished ON deployments (finished_at_ms) WHERE finished_at_ms IS NOT NULL;
   CREATE INDEX deployments_ended_uncertain ON deployments (asset_uuid)

@@ -7,6 +7,8 @@ export const ASSETS = /* sql */ `
     name TEXT NOT NULL,
     type TEXT NOT NULL,
     created_at INTEGER NOT NULL,
+    -- When what people set of it was changed last, or its SIMs, by the clock of the database.
+    updated_at INTEGER NOT NULL DEFAULT (unixepoch()),
     device_token_hash BLOB UNIQUE,
     -- The token a device was given to take the place of the one it has, until it connects with it.
     next_device_token_hash BLOB,
@@ -16,6 +18,7 @@ export const ASSETS = /* sql */ `
     boots TEXT
   ) STRICT;
   CREATE INDEX assets_by_account ON assets (account_id, created_at, uuid);
+  CREATE INDEX assets_by_update ON assets (account_id, updated_at, uuid);
   CREATE UNIQUE INDEX assets_by_next_token ON assets (next_device_token_hash) WHERE next_device_token_hash IS NOT NULL;
 
   -- Every value an asset can be addressed by; the primary key is what makes each belong to one asset at most.

@@ -44,6 +44,10 @@ export const DEPLOYMENTS = /* sql */ `
     due_at_ms INTEGER
   ) STRICT;
   CREATE INDEX deployments_by_asset ON deployments (asset_uuid, created_at_ms);
+  CREATE INDEX deployments_by_account ON deployments (account_id, created_at_ms, id);
+  CREATE INDEX deployments_by_app ON deployments (account_id, app, created_at_ms, id);
+  CREATE INDEX deployments_not_succeeded ON deployments (account_id, status, created_at_ms, id) WHERE status <> 'Success';
+  CREATE INDEX deployments_by_change ON deployments (account_id, coalesce(finished_at_ms, created_at_ms), id);
   CREATE INDEX deployments_unfinished ON deployments (asset_uuid) WHERE status = 'Running';
   CREATE UNIQUE INDEX deployments_by_idempotency_key ON deployments (account_id, idempotency_key)
     WHERE idempotency_key IS NOT NULL;
