@@ -1,3 +1,4 @@
+import { readlinkSync } from "node:fs";
 import { expect } from "vitest";
 import type { AppSpec } from "../../../src/protocol/app-spec.ts";
 import type { ContainerOptions } from "../../../src/protocol/container-options.ts";
@@ -24,6 +25,8 @@ export interface Case<T> {
   readonly notStarted?: (kind: EngineUnderTest["kind"]) => string | undefined;
 }
 
+/** That of the device, on which the test runs as the engine does. */
+const OWN_IPC = readlinkSync("/proc/self/ns/ipc");
 const STATUS = "cat /proc/self/status";
 // Podman does not list a tmpfs in `HostConfig.Tmpfs` with the options it was created with.
 const asPodman = <T>(kind: string, podman: T, docker: T): T => (kind === "podman" ? podman : docker);
@@ -206,7 +209,9 @@ export const CASES: { readonly [K in keyof ContainerOptions]-?: Case<NonNullable
   },
   ipc: {
     value: "host",
-    inspected: () => ({ HostConfig: { IpcMode: "host" } }),
+    // Podman's Docker-compatible interface always says shareable.
+    inspected: (kind) => asPodman<object>(kind, {}, { HostConfig: { IpcMode: "host" } }),
+    inside: { script: "echo $(readlink /proc/self/ns/ipc)", output: new RegExp(OWN_IPC.replace(/[[\]]/g, "\\$&")) },
   },
   no_healthcheck: {
     value: true,
