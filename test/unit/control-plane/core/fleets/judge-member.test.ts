@@ -223,13 +223,14 @@ describe("since when and by whom", () => {
   });
 });
 
-test("a current member names an app that is not up", () => {
-  const message = (app: Partial<AppReport>) => judged([{ ...aMarkedApp(2), ...app }]).message;
-  expect(message({})).toBeUndefined();
-  expect(message({ state: "missing" })).toBe("web is missing.");
+test.each<[Partial<AppReport>, string | undefined]>([
+  [{}, undefined],
+  [{ state: "missing" }, "web is missing."],
   // Such as one that was paused with the engine's own command.
-  expect(message({ state: "stopped" })).toBe("web is stopped.");
-  expect(message({ state: "restarting", restarts: 3 })).toBe("web is restarting.");
+  [{ state: "stopped" }, "web is stopped."],
+  [{ state: "restarting", restarts: 3 }, "web is restarting."],
+])("a current member names an app that is not up: %j", (app, message) => {
+  expect(judged([{ ...aMarkedApp(2), ...app }])).toMatchObject({ state: "current", message });
 });
 
 describe("before any revision is stable", () => {
@@ -244,20 +245,21 @@ describe("before any revision is stable", () => {
     expect(judge(aMarkedApp(1, true))).toMatchObject({ state: "drifted" });
   });
 
-  test("a member in a rollout waits for its turn there, and says if that waits for people", () => {
-    const told = (target: Partial<MemberTarget>) => {
-      const targets = [aMemberTarget({ revision: 1, ...target })];
-      return judgeMember(first, facts([], { revision: undefined, targets }), undefined, NOW).message;
-    };
-    expect(told({})).toBe("Its turn in the rollout of revision 1 has not come yet.");
-    expect(told({ rolloutState: "draft" })).toBe("The rollout of revision 1 is not started yet.");
-    expect(told({ rolloutState: "awaiting_approval" })).toBe("The rollout of revision 1 awaits approval.");
-    expect(told({ rolloutState: "paused" })).toBe("The rollout of revision 1 is paused.");
-    expect(told({ rolloutState: "rolling_back", direction: "back" })).toBe(
+  test.each<[string, Partial<MemberTarget>]>([
+    ["Its turn in the rollout of revision 1 has not come yet.", {}],
+    ["The rollout of revision 1 is not started yet.", { rolloutState: "draft" }],
+    ["The rollout of revision 1 awaits approval.", { rolloutState: "awaiting_approval" }],
+    ["The rollout of revision 1 is paused.", { rolloutState: "paused" }],
+    [
       "The rollout of revision 1 goes back; its turn has not come yet.",
-    );
-    expect(told({ message: "It failed." })).toBe("It failed.");
-    expect(told({ kind: "upkeep" })).toBe("No revision of the fleet is stable yet.");
+      { rolloutState: "rolling_back", direction: "back" },
+    ],
+    ["It failed.", { message: "It failed." }],
+    ["No revision of the fleet is stable yet.", { kind: "upkeep" }],
+  ])("a member whose turn in a rollout has not come: %s", (message, target) => {
+    const targets = [aMemberTarget({ revision: 1, ...target })];
+    const member = judgeMember(first, facts([], { revision: undefined, targets }), undefined, NOW);
+    expect(member).toMatchObject({ state: "waiting", waitsFor: "rollout", message });
   });
 
   test("a member waits for a revision otherwise", () => {
