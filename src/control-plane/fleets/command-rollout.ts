@@ -80,6 +80,7 @@ export async function commandRollout(
   const nowMs = clock.now();
   let refusal: EdgeError | undefined;
   let planned: Rollout | undefined;
+  const waits = isDryRun ? [] : await store.listWaits(id);
   const after = await store.commandRollout(id, (rollout, counts) => {
     const input = { ...requester, counts, nowMs, toWave };
     const outcome = decide(rollout, input);
@@ -91,7 +92,7 @@ export async function commandRollout(
     const details = { fleet: fleet.name, reason: fields.reason, wave: (outcome.fields.advanceTo ?? rollout.wave) + 1 };
     return {
       fields,
-      event: rolloutEvent(planned, counts, nowMs),
+      event: rolloutEvent(planned, counts, nowMs, waits),
       audit: auditEntry(requester.origin, clock, { action, subject: { kind: "rollout", id }, details }),
     };
   });

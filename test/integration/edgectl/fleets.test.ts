@@ -198,7 +198,7 @@ test("what a dry run shows is what is started; a rollout that waits for people s
   const paused = await rig.run(["rollouts", "events", "kiosks", "--exit-when-waiting"]);
   expect(paused).toMatchObject({
     code: 6,
-    stderr: expect.stringContaining("waits: for a person to let it go on; 1 held"),
+    stderr: expect.stringContaining("waits: for a person to let it go on; 1 held (until "),
   });
   await rig.run(["rollouts", "resume", "kiosks", "--yes"]);
   await rig.api.delete(`/v1/assets/${rig.devices[0]?.uuid}/hold`);
