@@ -7,6 +7,7 @@ export const ATTENTION_REASONS = [
   "device_replaced",
   "acceptance",
   "app_missing",
+  "app_stopped",
   "app_restarting",
   "app_unhealthy",
   "app_not_repaired",

@@ -33,6 +33,12 @@ export const REASONS: Readonly<Record<AttentionReason, ReasonText>> = {
     kind: "warn",
   },
   app_missing: { label: "app missing", hint: "Its container is gone; see the app.", icon: "cross", kind: "bad" },
+  app_stopped: {
+    label: "app stopped",
+    hint: "It is to run and does not: paused or stopped by another tool, or forbidden by the device's policy; see the app.",
+    icon: "cross",
+    kind: "bad",
+  },
   app_restarting: {
     label: "app restarting",
     hint: "It ends again and again; read its log.",

@@ -1,3 +1,4 @@
+import type { AppReport } from "../../protocol/app-report.ts";
 import type { AttentionReason } from "../../protocol/attention.ts";
 import type { DeploymentStatus } from "../../protocol/deployment-event.ts";
 import type { DeviceDataUsage } from "../../protocol/data-usage.ts";
@@ -14,6 +15,8 @@ import type { DeviceReport } from "./device-report.ts";
 
 const BITS = {
   app_missing: 1,
+  /** Its container is there and does not run, or is paused, although nobody has asked the agent for that. */
+  app_stopped: 131_072,
   app_restarting: 2,
   app_unhealthy: 4,
   /** By the device's report on an app. */
@@ -45,6 +48,7 @@ const BITS = {
 /** The bits that every report decides on; `engine_trouble` with one that has the facts of the device. */
 const REPORT_BITS =
   BITS.app_missing |
+  BITS.app_stopped |
   BITS.app_restarting |
   BITS.app_unhealthy |
   BITS.app_not_repaired |
@@ -84,6 +88,7 @@ export const REASON_BITS = {
   device_replaced: BITS.device_replaced,
   acceptance: BITS.acceptance,
   app_missing: BITS.app_missing,
+  app_stopped: BITS.app_stopped,
   app_restarting: BITS.app_restarting,
   app_unhealthy: BITS.app_unhealthy,
   app_not_repaired: BITS.app_not_repaired,
@@ -166,14 +171,24 @@ export function bitsOfReport({ apps, device }: Pick<DeviceReport, "apps" | "devi
   let bits = device?.disk_low === true ? BITS.disk_low : 0;
   if ((device?.engine_troubles ?? []).length > 0) bits |= BITS.engine_trouble;
   if (device?.state_writable === false) bits |= BITS.state_not_writable;
-  for (const { state, paused, last_deployment: last } of apps) {
+  for (const app of apps) {
+    const { state, paused, last_deployment: last } = app;
     if (state === "missing") bits |= BITS.app_missing;
+    if (isStopped(app)) bits |= BITS.app_stopped;
     if (state === "restarting") bits |= BITS.app_restarting;
     if (state === "unhealthy") bits |= BITS.app_unhealthy;
     if (paused !== undefined) bits |= BITS.app_not_repaired;
     if (last && isFailure(last)) bits |= BITS.reported_failure;
   }
   return bits;
+}
+
+/** Whether an app does not run that is to run, and may not end by itself, as far as a report says how it is to be restarted. */
+function isStopped({ state, desired_state: desired, spec }: AppReport): boolean {
+  if (state !== "stopped" || desired !== "running") return false;
+  const { restart_policy: policy } = spec;
+  const isLeftOut = Object.keys(spec).length === 0;
+  return !isLeftOut && policy !== "no" && policy !== "on-failure";
 }
 
 /** Returns the bits of `MEMBER_BITS` that the states of an asset in its fleets set. */

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { bitsOfReport, bitsToldBy, reasonsOfBits } from "../../../../src/control-plane/core/attention.ts";
+import type { AppReport } from "../../../../src/protocol/app-report.ts";
+import { someApp, someFacts } from "../../../support/control-plane/device-samples.ts";
+
+const spec = (fields: Readonly<Record<string, unknown>>): Partial<AppReport> => ({
+  spec: { image: "web:1", ...fields },
+});
+
+test.each<[string, readonly string[], Partial<AppReport>]>([
+  ["that runs", [], {}],
+  ["that was paused or stopped by another tool", ["app_stopped"], { state: "stopped" }],
+  ["that is to be restarted always", ["app_stopped"], { state: "stopped", ...spec({ restart_policy: "always" }) }],
+  ["that a person has stopped", [], { state: "stopped", desired_state: "stopped" }],
+  ["that has ended, as it may", [], { state: "stopped", ...spec({ restart_policy: "no" }) }],
+  ["that has ended without an error", [], { state: "stopped", ...spec({ restart_policy: "on-failure" }) }],
+  // Whether it may end is not known.
+  ["whose specification the report left out", [], { state: "stopped", spec: {} }],
+  ["without a container", ["app_missing"], { state: "missing" }],
+  ["that restarts", ["app_restarting"], { state: "restarting" }],
+  ["that is unhealthy", ["app_unhealthy"], { state: "unhealthy" }],
+])("an app %s needs attention: %j", (_what, reasons, app) => {
+  const report = { apps: [someApp("db"), someApp("web", app)], device: someFacts() };
+  expect(reasonsOfBits(bitsOfReport(report))).toEqual(reasons);
+  // The next report takes it back.
+  expect(bitsOfReport(report) & ~bitsToldBy(report)).toBe(0);
+});
