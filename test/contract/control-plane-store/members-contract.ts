@@ -144,6 +144,7 @@ export function membersContract(harness: StoreHarness): void {
         tags: new Map([["role", "kiosk"]]),
         variableNames: new Set(["SITE"]),
         heldUntilMs: 9_000,
+        holdReason: hold.reason,
         isConnected: false,
         owners: [{ app: "web", fleetId: other.id, fleet: other.name }],
         targets: [

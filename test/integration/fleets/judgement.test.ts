@@ -90,6 +90,7 @@ test("a member is held, in conflict or waiting where that is so, and no member a
   const [held, left] = rig.devices.map(({ uuid }) => uuid);
   await send(rig, "PUT", `/v1/assets/${held}/hold`, { reason: "Pump test" });
   await reach(rig, held ?? "", "held");
+  expect(await members(rig, "?state=held")).toMatchObject([{ asset_id: held, message: "Held: Pump test." }]);
   await send(rig, "PUT", `/v1/assets/${left}/tags`, { role: "van" });
   await waitFor("the count to be without it", async () => {
     const { states } = await get(rig, "/v1/fleets/kiosks");

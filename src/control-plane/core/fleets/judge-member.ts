@@ -21,6 +21,8 @@ export interface MemberFacts extends Pick<
   TargetFacts,
   "isConnected" | "lastSeenAtMs" | "heldUntilMs" | "unacceptedSinceMs" | "conflicts"
 > {
+  /** Why people want it left alone, as they have said. */
+  readonly holdReason?: string | undefined;
   readonly report: Pick<ReportFacts, "apps" | "removals" | "atMs"> | undefined;
   /** Its targets in the rollouts and the upkeep of the fleet that a coordinator looks after, the oldest first. */
   readonly targets: readonly MemberTarget[];
@@ -172,12 +174,14 @@ function findState(
   nowMs: number,
 ): Found {
   const told = differences.length === 0 ? undefined : describe(differences.slice(0, MAX_DIFFERENCES));
-  const { heldUntilMs, conflicts, targets, report } = facts;
+  const { heldUntilMs, holdReason, conflicts, targets, report } = facts;
   const underWay = findUnderWay(targets);
   if (underWay) return underWay;
   if (heldUntilMs !== undefined && heldUntilMs > nowMs) {
     const untilMs = Number.isFinite(heldUntilMs) ? heldUntilMs : undefined;
-    return { state: "held", untilMs, message: told };
+    const reason = holdReason === undefined ? undefined : `Held: ${holdReason.replace(/\.$/, "")}.`;
+    const message = [reason, told].filter((part) => part !== undefined).join(" ");
+    return { state: "held", untilMs, message: message === "" ? undefined : message };
   }
   const [conflict] = conflicts;
   if (conflict) {

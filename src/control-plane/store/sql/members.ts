@@ -22,6 +22,7 @@ interface AssetRow {
   readonly held_since: number | null;
   readonly hold: number;
   readonly hold_until_ms: number | null;
+  readonly hold_reason: string | null;
   readonly accepted_at: number | null;
   readonly replaced_at_ms: number | null;
   readonly created_at: number;
@@ -118,6 +119,7 @@ export class SqlMemberStore implements MemberStore {
     this.#assets = /* sql */ `
       SELECT a.uuid, a.type, ${isConnectedSql("?1")} AS is_connected, ${lastSeenSql("?1", "?2")} AS last_seen_at,
         p.report, p.reported_at, p.held_since, CASE WHEN h.asset_uuid IS NULL THEN 0 ELSE 1 END AS hold, h.until_ms AS hold_until_ms,
+        h.reason AS hold_reason,
         t.accepted_at, t.replaced_at_ms, a.created_at, t.reasons
       FROM assets a
       LEFT JOIN asset_states t ON t.asset_uuid = a.uuid
@@ -293,6 +295,7 @@ function toAsset(row: AssetRow): Omit<AssetFacts, "tags" | "variableNames" | "ow
     isConnected: Boolean(row.is_connected),
     lastSeenAtMs: row.last_seen_at === null ? undefined : row.last_seen_at * 1000,
     heldUntilMs: row.hold === 0 ? undefined : (row.hold_until_ms ?? Infinity),
+    holdReason: row.hold_reason ?? undefined,
     unacceptedSinceMs: row.accepted_at === null ? (row.replaced_at_ms ?? row.created_at * 1000) : undefined,
     readReport: () => toReport(row),
     attentionBits: (row.reasons ?? 0) & MEMBER_BITS,

@@ -233,6 +233,13 @@ test.each<[Partial<AppReport>, string | undefined]>([
   expect(judged([{ ...aMarkedApp(2), ...app }])).toMatchObject({ state: "current", message });
 });
 
+test("a held member says why people hold it, and what differs", () => {
+  const held = { heldUntilMs: Infinity, holdReason: "Pump test until Thursday." };
+  expect(judged([aMarkedApp(2)], held).message).toBe("Held: Pump test until Thursday.");
+  expect(judged([], held).message).toBe("Held: Pump test until Thursday. web is not there.");
+  expect(judged([aMarkedApp(2)], { heldUntilMs: Infinity }).message).toBeUndefined();
+});
+
 describe("before any revision is stable", () => {
   const first: MemberScope = { ...scope, fleet: { name: FLEET, stableRevision: undefined } };
   const judge = (app: AppReport) => judgeMember(first, facts([app], { revision: undefined }), undefined, NOW);
