@@ -90,63 +90,152 @@ export async function runDaemon(path: string): Promise<void> {
   const loaded = loadConfig(path);
   const config = reexecWithExtraCa(loaded);
   const { logger, ring } = await openLog(config);
-  await run(config, loaded, logger, ring);
+  await run({ config, loaded, logger, log: ring });
 }
 
-/** The composition root of the daemon. @param loaded the configuration as it was read */
-async function run(config: Config, loaded: Config, logger: Logger, log: LogRing): Promise<void> {
+interface Start {
+  readonly config: Config;
+  /** The configuration as it was read. */
+  readonly loaded: Config;
+  readonly logger: Logger;
+  readonly log: LogRing;
+}
+
+/** Composes the daemon, group by group, and runs it. What a group opens is closed in the reverse order. */
+async function run(start: Start): Promise<void> {
+  const { config, logger } = start;
+  await using owned = new AsyncDisposableStack();
+  const base = openBase(start, owned);
+  const traffic = openTraffic(base, owned);
+  const engine = openEngine(base);
+  const images = openImages(base, engine, traffic, owned);
+  const apps = openApps(base, engine, images, owned);
+  const link = openLink(base, engine, traffic, apps, owned);
+  await openLocal(base, traffic, apps, link, owned);
+
+  const { manager, clock, store, stateWatch, scrubber, crashGuard } = base;
+  const { deployments, reconciler, cleaner } = apps;
+  const { uplink, reporting, remoteAccess } = link;
+  logger.info({ version: VERSION, config: config.path, state_dir: config.state_dir }, "edge-agent starts");
+  // Not awaited: a file system that hangs must not block the start.
+  void reportUnresolvedDenyRules(config.policy, base.host, logger);
+  deployments.resume();
+  owned.use(reportStatus({ manager, uplink, store, clock }));
+  owned.use(flushCompileCache(clock));
+  owned.use(feedWatchdog(manager, clock));
+  // In a terminal, SIGHUP ends the process as usual.
+  const onPolicy = (policy: Config["policy"]): void => remoteAccess.streams.allow(policy.remote_access);
+  owned.use(isatty(0) ? undefined : reloadOnHangup({ config: start.loaded, logger, manager, onPolicy }));
+  manager.ready();
+  const onStop = (): void => {
+    crashGuard.stop();
+    manager.stopping();
+  };
+  await untilStopped(logger, (signal) => {
+    signal.addEventListener("abort", onStop, { once: true });
+    const parts = [uplink, reconciler, engine.restartPauses, reporting, images.sweeper, cleaner, scrubber, stateWatch];
+    return Promise.all(parts.map((part) => part.run(signal)));
+  });
+  logger.info("edge-agent stops; the apps keep running");
+}
+
+type Base = ReturnType<typeof openBase>;
+
+/** What all groups share: time, the machine, and the agent's state, which one process holds at a time. */
+function openBase({ config, logger, log }: Start, owned: AsyncDisposableStack) {
   const clock = new SteadyClock({ clock: systemClock, logger, isConfirmed: kernelClockReader() });
   const { env: environment, pid } = process;
-  using manager = findServiceManager({ environment, pid, clock, openSender: openDatagramSender });
+  const manager = owned.use(findServiceManager({ environment, pid, clock, openSender: openDatagramSender }));
   mkdirSync(config.state_dir, { recursive: true, mode: 0o700 });
   secureAgentFiles(config, logger);
-  using lock = tryLock(join(config.state_dir, "agent.lock"));
-  if (!lock) throw new Error(`${config.state_dir} is in use by another edge-agent`);
-
+  if (!owned.use(tryLock(join(config.state_dir, "agent.lock")))) {
+    throw new Error(`${config.state_dir} is in use by another edge-agent`);
+  }
   const bootId = readBootId();
   const opened = openStore({ directory: config.state_dir, clock, logger, bootId });
-  using store = new NotifyingStore(opened.store);
+  const store = owned.use(new NotifyingStore(opened.store));
   clock.resume(timeMarkIn(store, logger));
-  using _time = clock;
-  using crashGuard = new CrashGuard({ store, bootId, clock, logger, maxCrashes: config.deploy.max_crashes });
+  owned.use(clock);
+  const maxCrashes = config.deploy.max_crashes;
+  return {
+    config,
+    logger,
+    log,
+    clock,
+    random: Math.random,
+    manager,
+    bootId,
+    store,
+    rebuild: opened.rebuild,
+    crashGuard: owned.use(new CrashGuard({ store, bootId, clock, logger, maxCrashes })),
+    host: createLinuxHost(),
+    stateWatch: new StateWatch({ directory: config.state_dir, clock, logger }),
+    scrubber: new StoreScrubber({ store, removeExpiredQuarantine: opened.removeExpiredQuarantine, clock, logger }),
+  };
+}
+
+type Traffic = ReturnType<typeof openTraffic>;
+
+/** What the device transfers: counted by purpose, and bounded by the owner's budgets. */
+function openTraffic({ config, store, clock, logger, bootId }: Base, owned: AsyncDisposableStack) {
   const network = createLinuxNetwork({ kinds: config.data.interfaces });
   const watch = new NetworkWatch(network, clock);
-  using ledger = new TrafficLedger({ store: store.ledger, network, watch, clock, logger, bootId });
-  const dataPolicy = toDataPolicy(config);
-  const dataUsage = new DataUsageReader(ledger, dataPolicy);
+  const ledger = owned.use(new TrafficLedger({ store: store.ledger, network, watch, clock, logger, bootId }));
+  const policy = toDataPolicy(config);
+  return {
+    watch,
+    ledger,
+    dataUsage: new DataUsageReader(ledger, policy),
+    gate: new BudgetGate({ policy, ledger, watch, clock }),
+    /** Maximum bytes a day for the link itself, by the network that it uses now; `undefined`: no bound. */
+    linkBytesPerDay: (): number | undefined =>
+      policy.metered.includes(watch.current().kind) ? reconnectBudgetBytesPerDay(policy) : undefined,
+  };
+}
+
+type EngineGroup = ReturnType<typeof openEngine>;
+
+/** The container engine. */
+function openEngine({ config, clock, logger }: Base) {
   const socketPath = createSocketFinder({ configured: config.engine.socket, environment: process.env });
   const engineMeter = new EngineMeter();
   const docker = createDockerEngine({ socketPath, clock });
   const restartPauses = new RestartPauses({ engine: docker, clock, logger, stateDir: config.state_dir });
   const engine = engineMeter.measured(restartPauses.engine);
-  const facts = memoize(clock, ENGINE_INFO_TTL_MS, (signal) => engine.info(signal));
+  const engineInfo = memoize(clock, ENGINE_INFO_TTL_MS, (signal) => engine.info(signal));
+  return { socketPath, engineMeter, restartPauses, engine, engineInfo };
+}
+
+type Images = ReturnType<typeof openImages>;
+
+/** Images: where they come from, how they get onto the device, and what is left of interrupted downloads. */
+function openImages(base: Base, engineGroup: EngineGroup, { gate, ledger }: Traffic, owned: AsyncDisposableStack) {
+  const { config, clock, store, host, random, logger, crashGuard } = base;
+  const { engine, engineInfo } = engineGroup;
   const registry = createRegistryClient({
     clock,
     userAgent: `edge-agent/${VERSION}`,
     trust: createTrustSource({
       extraCa: config.extraCa,
       registries: config.registries,
-      engineInsecure: async (signal) => (await facts(signal)).insecureRegistries,
+      engineInsecure: async (signal) => (await engineInfo(signal)).insecureRegistries,
     }),
   });
-  const host = createLinuxHost();
-  const stateWatch = new StateWatch({ directory: config.state_dir, clock, logger });
-  const gate = new BudgetGate({ policy: dataPolicy, ledger, watch, clock });
-  const downloads = { engine, registry, host, gate, crashGuard, store, clock, random: Math.random, logger };
+  const downloads = { engine, registry, host, gate, crashGuard, store, clock, random, logger };
   const { downloader, sweeper, imagesInUse } = createDownloads({ ...downloads, config: toDownloadConfig(config) });
-  await using _downloader = downloader;
-  const imageServices = {
+  owned.use(downloader);
+  const services = {
     engine,
     host,
     store,
     clock,
-    random: Math.random,
+    random,
     logger,
     config: toImageConfig(config),
-    dataRoot: async (signal: AbortSignal) => (await facts(signal)).dataRoot,
-    maxLayers: async (signal: AbortSignal) => (await facts(signal)).maxLayers,
+    dataRoot: async (signal: AbortSignal) => (await engineInfo(signal)).dataRoot,
+    maxLayers: async (signal: AbortSignal) => (await engineInfo(signal)).maxLayers,
     platform: async (signal: AbortSignal) => {
-      const { os, architecture } = await facts(signal);
+      const { os, architecture } = await engineInfo(signal);
       return platformOf(os, architecture, machine());
     },
     registry,
@@ -156,38 +245,54 @@ async function run(config: Config, loaded: Config, logger: Logger, log: LogRing)
     gate,
     ledger,
   } satisfies ImageServices;
-  const images = createImageProvider(imageServices);
-  const previousLogs = createPreviousLogs(config.state_dir);
+  return { services, images: createImageProvider(services), sweeper, imagesInUse };
+}
+
+type Apps = ReturnType<typeof openApps>;
+
+/** Apps: their deployments, what keeps them as they were deployed, and the removal of images that nothing needs. */
+function openApps(base: Base, { engineMeter, engineInfo }: EngineGroup, group: Images, owned: AsyncDisposableStack) {
+  const { config, rebuild, stateWatch, crashGuard, clock, store } = base;
   const services = {
-    ...imageServices,
+    ...group.services,
     engineMeter,
-    engineInfo: facts,
+    engineInfo,
     config: toDeployConfig(config),
-    images,
-    previousLogs,
+    images: group.images,
+    previousLogs: createPreviousLogs(config.state_dir),
     crashGuard,
     troubles: new EngineTroubles(),
   } satisfies DeployServices;
-  await using deployments = new Deployments(services, () => opened.rebuild.isSet);
-  const commands = refuseUnstorable(deployments, () => stateWatch.onFailedWrite());
+  const deployments = owned.use(new Deployments(services, () => rebuild.isSet));
   const reconciler = new AppReconciler({
     ...services,
-    rebuild: opened.rebuild,
+    rebuild,
     lease: (app) => deployments.lease(app),
     endedRuns: () => deployments.endedRuns,
   });
-  const { telemetry, cleanup } = config;
+  const { cleanup } = config;
   const cleaner = new Cleaner({
-    isInUse: (imageId) => imagesInUse.has(imageId),
     ...services,
+    isInUse: (imageId) => group.imagesInUse.has(imageId),
     isEnabled: cleanup.enabled,
     rules: { keepMs: cleanup.keep_images_days * DAY_MS, minFreeShare: cleanup.low_disk_percent / 100 },
     findPullObstacle: (reference, image, signal) => findPullObstacle(reference, image, services, signal),
   });
-  const scrubber = new StoreScrubber({ store, removeExpiredQuarantine: opened.removeExpiredQuarantine, clock, logger });
-  using idleGc = createIdleGc({ clock, collect: globalThis.gc && compacting(globalThis.gc) });
-  using _changes = store.onChange(idleGc.onWork);
-  using _removals = removePreviousLogs({ previousLogs, store, isRebuilding: opened.rebuild.isSet, logger });
+  const idleGc = owned.use(createIdleGc({ clock, collect: globalThis.gc && compacting(globalThis.gc) }));
+  owned.use(store.onChange(idleGc.onWork));
+  owned.use(removePreviousLogs({ ...services, store, isRebuilding: rebuild.isSet }));
+  const commands = refuseUnstorable(deployments, () => stateWatch.onFailedWrite());
+  return { services, deployments, commands, reconciler, cleaner, idleGc };
+}
+
+type Link = ReturnType<typeof openLink>;
+
+/** The link to the service, and what goes over it: commands, events, reports, and streams to apps. */
+function openLink(base: Base, { socketPath }: EngineGroup, traffic: Traffic, apps: Apps, owned: AsyncDisposableStack) {
+  const { config, store, clock, logger, crashGuard } = base;
+  const { ledger, watch, dataUsage, linkBytesPerDay } = traffic;
+  const { services, deployments, commands, idleGc } = apps;
+  const { telemetry, cleanup } = config;
   const reporting = createReporting({
     ...services,
     stateDir: config.state_dir,
@@ -196,7 +301,7 @@ async function run(config: Config, loaded: Config, logger: Logger, log: LogRing)
     isBusy: (app) => deployments.isBusy(app),
     heldFor: (app) => crashGuard.heldFor(app),
     facts: deviceFactsReader(VERSION, cleanup.low_disk_percent / 100),
-    stateWatch,
+    stateWatch: base.stateWatch,
     readings: (signal) => takeReadings({ program: process.argv[1] ?? "", logger }, signal),
     agentUptimeS: () => Math.floor(process.uptime()),
     dataUsage: (params) => dataUsage.between(params),
@@ -205,8 +310,9 @@ async function run(config: Config, loaded: Config, logger: Logger, log: LogRing)
       ledger.attribute({ purpose, bytes, ...(app !== undefined && { app }) });
     },
   });
-  await using remoteAccess = createRemoteAccess({
+  const remoteAccess = createRemoteAccess({
     ...services,
+    store,
     config,
     socketPath,
     traffic(direction, bytes, app) {
@@ -214,8 +320,7 @@ async function run(config: Config, loaded: Config, logger: Logger, log: LogRing)
       ledger.attribute({ purpose: "remote_access", bytes, app }, direction);
     },
   });
-  const linkBytesPerDay = (): number | undefined =>
-    dataPolicy.metered.includes(watch.current().kind) ? reconnectBudgetBytesPerDay(dataPolicy) : undefined;
+  owned.use(remoteAccess);
   const keepaliveInterval = new LearnedInterval({
     bounds: toKeepaliveBounds(config),
     store,
@@ -226,7 +331,7 @@ async function run(config: Config, loaded: Config, logger: Logger, log: LogRing)
     logger,
   });
   const uplink = createUplink({
-    config: toLinkConfig(config, bootId),
+    config: toLinkConfig(config, base.bootId),
     commands,
     events: store,
     reporting,
@@ -238,8 +343,18 @@ async function run(config: Config, loaded: Config, logger: Logger, log: LogRing)
     logger,
     agentVersion: VERSION,
   });
+  return { reporting, remoteAccess, keepaliveInterval, uplink };
+}
 
-  const socket = localSocketPath(config);
+/** The sockets for the technician's commands: one that may change things, and one that only reads. */
+async function openLocal(
+  { config, clock, logger, log, stateWatch }: Base,
+  { dataUsage }: Traffic,
+  { services, commands, reconciler, cleaner, idleGc }: Apps,
+  { uplink, keepaliveInterval }: Link,
+  owned: AsyncDisposableStack,
+): Promise<void> {
+  const path = localSocketPath(config);
   const local = {
     onRequest: idleGc.onWork,
     routes: localRoutes({
@@ -258,32 +373,7 @@ async function run(config: Config, loaded: Config, logger: Logger, log: LogRing)
     }),
     logger,
   };
-  await using _local = await serveLocally({ ...local, path: socket, group: FULL_ACCESS_GROUP, access: "change" });
-  const reading = { path: readOnlySocketPath(socket), group: READ_ONLY_GROUP, access: "read" } as const;
-  await using _reading = await serveLocally({ ...local, ...reading });
-
-  logger.info({ version: VERSION, config: config.path, state_dir: config.state_dir }, "edge-agent starts");
-  // Not awaited: a file system that hangs must not block the start.
-  void reportUnresolvedDenyRules(config.policy, host, logger);
-  deployments.resume();
-  using _status = reportStatus({ manager, uplink, store, clock });
-  using _compiled = flushCompileCache(clock);
-  using _watchdog = feedWatchdog(manager, clock);
-  // In a terminal, SIGHUP ends the process as usual.
-  const onPolicy = (policy: Config["policy"]): void => remoteAccess.streams.allow(policy.remote_access);
-  using _reload = isatty(0) ? undefined : reloadOnHangup({ config: loaded, logger, manager, onPolicy });
-  manager.ready();
-  await untilStopped(logger, (signal) => {
-    signal.addEventListener(
-      "abort",
-      () => {
-        crashGuard.stop();
-        manager.stopping();
-      },
-      { once: true },
-    );
-    const parts = [uplink, reconciler, restartPauses, reporting, sweeper, cleaner, scrubber, stateWatch];
-    return Promise.all(parts.map((part) => part.run(signal)));
-  });
-  logger.info("edge-agent stops; the apps keep running");
+  owned.use(await serveLocally({ ...local, path, group: FULL_ACCESS_GROUP, access: "change" }));
+  const reading = { path: readOnlySocketPath(path), group: READ_ONLY_GROUP, access: "read" } as const;
+  owned.use(await serveLocally({ ...local, ...reading }));
 }
