@@ -29,7 +29,7 @@ export const QUERIES = {
   /** What the apps use now. Ends with `AppNotFound` where there is no such app. */
   stats: { params: statsParamsSchema, answer: appStatsSchema, answers: "many" },
   data_usage: { params: dataUsageParamsSchema, answer: deviceDataUsageSchema, answers: "one" },
-  /** The device's records of these deployments. Sent since 2026-11-22; older agents end it with `InvalidRequest`. */
+  /** The device's records of these deployments. */
   deployments: { params: deploymentsParamsSchema, answer: deploymentOutcomesSchema, answers: "one" },
   /** The volumes that the agent manages. Since version 3, as the next one. */
   volumes: { params: volumesParamsSchema, answer: volumeListSchema, answers: "one" },

@@ -1,4 +1,3 @@
-import type { AppReport } from "../../protocol/app-report.ts";
 import type { DeploymentOutcome } from "../../protocol/deployment-outcome.ts";
 import { pendingDeadlines, remainingMs } from "./deadlines.ts";
 import { connectedIn, hasReached } from "./connection.ts";
@@ -189,16 +188,4 @@ function failWithUnknownOutcome(deployment: Deployment, nowMs: number, why: stri
   );
   // On a record from a backup the uncertainty is kept, so that nothing is undone later either.
   return isFromBackup(deployment) ? change : settle(change);
-}
-
-/** Derives an outcome from the report of a device that does not know the query `deployments`. */
-export function outcomeFromReport({ id, app, command }: Deployment, apps: readonly AppReport[]): ReportedOutcome {
-  const reported = apps.find(({ name }) => name === app);
-  const last = reported?.last_deployment;
-  if (last?.deployment_id === id) return { status: last.status, ...(last.code && { code: last.code }) };
-  if (!reported && command.action === "remove") {
-    return { status: "Success", message: `App ${app} is not on the device.` };
-  }
-  // A device that knows another deployment of the app has not lost its store: this one may have succeeded before it.
-  return last ? "unavailable" : { status: null };
 }

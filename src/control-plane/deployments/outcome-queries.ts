@@ -1,11 +1,9 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { reportDeltaSchema } from "../../protocol/app-report.ts";
 import { deploymentOutcomesSchema, MAX_QUERIED_DEPLOYMENTS } from "../../protocol/deployment-outcome.ts";
-import type { QueryKind } from "../../protocol/device-query.ts";
 import type { EdgeError } from "../../protocol/errors.ts";
 import { acknowledgedAtMsOf, type Deployment } from "../core/deployment.ts";
-import { type ReportedOutcome, outcomeFromReport, needsOutcomeQuery } from "../core/resolve-outcome.ts";
+import { needsOutcomeQuery, type ReportedOutcome } from "../core/resolve-outcome.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
 import { StaleSessionError } from "../store/sessions.ts";
 import { logStoreError, storeRetryDelayMs, StoreUnavailableError } from "../store/unavailable.ts";
@@ -66,56 +64,8 @@ export class OutcomeQueries {
     return ended;
   }
 
+  /** Sends one query. Schedules a retry unless the device reports the outcome of each deployment. */
   #queryBatch(session: DeviceSession, uncertain: readonly Deployment[]): void {
-    this.#query(
-      session,
-      "deployments",
-      { deployment_ids: uncertain.map(({ id }) => id) },
-      {
-        onAnswer: async (body) => {
-          const parsed = deploymentOutcomesSchema.safeParse(body);
-          if (!parsed.success) return false;
-          const answers = new Map(parsed.data.deployments.map((outcome) => [outcome.deployment_id, outcome]));
-          for (const deployment of uncertain) {
-            const answer = answers.get(deployment.id);
-            if (answer) await this.#applyOutcome(session, deployment, answer);
-          }
-          return answers.size >= uncertain.length;
-        },
-        // The agent does not know this kind of query.
-        onUnsupported: () => this.#queryReport(session, uncertain),
-      },
-    );
-  }
-
-  #queryReport(session: DeviceSession, uncertain: readonly Deployment[]): void {
-    this.#query(
-      session,
-      "report",
-      {},
-      {
-        onAnswer: async (body) => {
-          const parsed = reportDeltaSchema.safeParse(body);
-          if (!parsed.success) return false;
-          const { apps } = parsed.data;
-          for (const deployment of uncertain) {
-            const answer = outcomeFromReport(deployment, apps);
-            const isUnavailable = answer === "unavailable" || answer.status === null;
-            await this.#applyOutcome(session, deployment, isUnavailable ? fallbackOutcome(deployment, answer) : answer);
-          }
-          return true;
-        },
-      },
-    );
-  }
-
-  /** Sends one query. Schedules a retry unless `onAnswer` resolves to true, or `onUnsupported` handles the refusal. */
-  #query(
-    session: DeviceSession,
-    what: QueryKind,
-    params: unknown,
-    callbacks: { readonly onAnswer: (body: unknown) => Promise<boolean>; readonly onUnsupported?: () => void },
-  ): void {
     const { clock, logger } = this.#options;
     const retry = (reason: string): void => {
       if (this.#retrying.has(session)) return;
@@ -134,21 +84,36 @@ export class OutcomeQueries {
       session.checkLiveness();
       retry("no answer");
     });
-    const query = session.query(what, params, {
-      answer: async (body) => {
-        timeout[Symbol.dispose]();
-        if (await callbacks.onAnswer(body)) return;
-        query[Symbol.dispose]();
-        retry("invalid answer");
+    const ids = uncertain.map(({ id }) => id);
+    const query = session.query(
+      "deployments",
+      { deployment_ids: ids },
+      {
+        answer: async (body) => {
+          timeout[Symbol.dispose]();
+          if (await this.#applyAnswer(session, uncertain, body)) return;
+          query[Symbol.dispose]();
+          retry("invalid answer");
+        },
+        end: (error: EdgeError | undefined) => {
+          timeout[Symbol.dispose]();
+          // The session has ended: the outcome is queried in the next one.
+          if (session.isCurrent) retry(error?.code ?? "no answer");
+        },
       },
-      end: (error: EdgeError | undefined) => {
-        timeout[Symbol.dispose]();
-        // The session has ended: the outcome is queried in the next one.
-        if (!session.isCurrent) return;
-        if (error?.code === "InvalidRequest" && callbacks.onUnsupported) callbacks.onUnsupported();
-        else retry(error?.code ?? "no answer");
-      },
-    });
+    );
+  }
+
+  /** Returns whether the device has reported the outcome of each deployment. */
+  async #applyAnswer(session: DeviceSession, uncertain: readonly Deployment[], body: unknown): Promise<boolean> {
+    const parsed = deploymentOutcomesSchema.safeParse(body);
+    if (!parsed.success) return false;
+    const answers = new Map(parsed.data.deployments.map((outcome) => [outcome.deployment_id, outcome]));
+    for (const deployment of uncertain) {
+      const answer = answers.get(deployment.id);
+      if (answer) await this.#applyOutcome(session, deployment, answer);
+    }
+    return answers.size >= uncertain.length;
   }
 
   async #retryQueries(session: DeviceSession, attempt = 0): Promise<void> {
@@ -180,9 +145,9 @@ export class OutcomeQueries {
  * Returns the outcome to assume when a device cannot report it. A command that it never acknowledged counts as unknown to
  * the device (`status: null`), so that it is sent again.
  */
-function fallbackOutcome(deployment: Deployment, answer: ReportedOutcome = "unavailable"): ReportedOutcome {
+function fallbackOutcome(deployment: Deployment): ReportedOutcome {
   const { state, cancelRequestedAtMs } = deployment;
   const isAsked = state.kind === "uncertain" && state.uncertainty === "asked";
   const maySendAgain = isAsked && acknowledgedAtMsOf(deployment) === undefined && cancelRequestedAtMs === undefined;
-  return maySendAgain ? { status: null } : answer;
+  return maySendAgain ? { status: null } : "unavailable";
 }

@@ -71,47 +71,6 @@ test("a device without a record of the deployment is told to cancel it", async (
   expect(await outcome(stream, device)).toMatchObject({ status: "Fail", code: "Internal", isRolledBack: true });
 });
 
-const app = (last: unknown) => ({
-  name: "web",
-  image: "web:1",
-  image_digest: null,
-  state: "running",
-  desired_state: "running",
-  since: null,
-  restarts: 0,
-  spec: {},
-  last_deployment: last,
-});
-const ended = (id: string) => ({ deployment_id: id, action: "deploy", status: "Success", finished_at: null });
-
-/** Answers like an agent that does not know the query: with an error, and then with its report. */
-async function answerAsOlderAgent(device: FakeDevice, apps: readonly unknown[]): Promise<void> {
-  const asked = await device.next("query");
-  expect(asked).toMatchObject({ what: "deployments" });
-  device.endQuery(asked.query_id, "InvalidRequest", "The device does not know this kind of question.");
-  const report = await device.next("query");
-  expect(report).toMatchObject({ what: "report" });
-  device.answer(report.query_id, { base: null, hash: "h", apps, removed_apps: [] });
-}
-
-test("the outcome of an older agent is derived from its report", async () => {
-  const { stream, id, back } = await begun();
-  await using device = await back({ outcomes: false });
-  await answerAsOlderAgent(device, [app(ended(id))]);
-  expect(await outcome(stream, device)).toMatchObject({ status: "Success", isRolledBack: false });
-});
-
-test("an older agent that cannot report the outcome loses nothing", async () => {
-  const { stream, back } = await begun();
-  await using device = await back({ outcomes: false });
-  await answerAsOlderAgent(device, [app(ended("dep_later"))]);
-  expect(await outcome(stream, device)).toMatchObject({
-    status: "Fail",
-    details: { outcome: "unknown" },
-    isRolledBack: false,
-  });
-});
-
 test("an agent of protocol 1, which cannot be queried, loses nothing", async () => {
   const { stream, back } = await begun(1);
   await using device = await back();

@@ -10,7 +10,6 @@ import {
 } from "../../../../src/control-plane/core/deployment.ts";
 import {
   type ReportedOutcome,
-  outcomeFromReport,
   markForOutcomeQuery,
   applyOutcome,
   markUncertainOnStart,
@@ -24,11 +23,9 @@ import {
   requestCancel,
   applyDeviceEvent,
 } from "../../../../src/control-plane/core/transitions.ts";
-import type { AppReport } from "../../../../src/protocol/app-report.ts";
 import {
   acknowledged,
   applyChange,
-  commandOf,
   expireDeadline,
   factsOf,
   failed,
@@ -268,30 +265,5 @@ describe("a deployment that became overdue while the service was down", () => {
 
   test("is unchanged if it has time left", () => {
     expect(markUncertainOnStart(receivedDeployment({ state: acknowledged() }), T0 + 1_000, ACK_MS)).toBeUndefined();
-  });
-});
-
-const report = (last: Partial<NonNullable<AppReport["last_deployment"]>> | null): AppReport[] => [
-  { name: "web", last_deployment: last } as AppReport,
-];
-
-describe("an outcome derived from the report of an older agent", () => {
-  test("is that of the app's last deployment", () => {
-    expect(outcomeFromReport(asked(), report({ deployment_id: "dep_1", status: "Success" }))).toEqual({
-      status: "Success",
-    });
-    expect(outcomeFromReport(asked(), report({ deployment_id: "dep_1", status: "Fail", code: "Unhealthy" }))).toEqual({
-      status: "Fail",
-      code: "Unhealthy",
-    });
-  });
-
-  test("is a success for the removal of an app that is not there", () => {
-    expect(outcomeFromReport(asked({ command: commandOf("remove") }), [])).toMatchObject({ status: "Success" });
-  });
-
-  test("is unavailable after a later deployment, and missing if the app had none", () => {
-    expect(outcomeFromReport(asked(), report({ deployment_id: "dep_2", status: "Success" }))).toBe("unavailable");
-    expect(outcomeFromReport(asked(), report(null))).toEqual({ status: null });
   });
 });
