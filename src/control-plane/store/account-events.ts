@@ -35,8 +35,7 @@ export interface AccountEventStore {
    */
   prune(beforeMs: number): Promise<number>;
   /**
-   * Called when the service starts. Gives no id again that was given before, though the database may have lost the latest, and
-   * corrects what an earlier release has not written while it served the same database.
+   * Called when the service starts. Gives no id again that was given before, though the database may have lost the latest.
    */
   prepare(): Promise<void>;
   /** Removes all events: the database is a copy of an earlier one, and readers have to begin anew. */

@@ -1,7 +1,6 @@
 import { reasonsOfBits } from "../../core/attention.ts";
 import type { NewAccountEvent } from "../../core/account-event.ts";
 import { type AccountEventPage, type AccountEventStore, MAX_EVENTS_PER_ACCOUNT } from "../account-events.ts";
-import { CORRECT_STATES, LOCK_WRONG_STATES } from "./asset-states.ts";
 import { type PostgresPool, repeatOnConflict } from "./pool.ts";
 
 /** Events that get their ids, or are removed, in one transaction. */
@@ -115,24 +114,15 @@ export class PostgresAccountEventStore implements AccountEventStore {
       if (rows.length === 0) break;
       for (const { account_id: id } of rows) await repeatOnConflict(() => this.#pool.query(REMOVE_OLD, [id, beforeMs]));
     }
-    await this.#correctStates();
     return surplus;
   }
 
   async prepare(): Promise<void> {
-    await this.#correctStates();
+    // A transaction that was answered is not lost, nor is the id that its account had reached.
   }
 
   async startAnew(): Promise<void> {
     await repeatOnConflict(() => this.#pool.query(START_EVENTS_ANEW, []));
-  }
-
-  /** An instance of an earlier release on the same database, as during an update, writes no states of assets. */
-  async #correctStates(): Promise<void> {
-    await this.#pool.transaction(async (client) => {
-      const { rows } = await client.query<{ asset: string }>(LOCK_WRONG_STATES, []);
-      if (rows.length > 0) await client.query(CORRECT_STATES, [rows.map(({ asset }) => asset)]);
-    });
   }
 
   /** Returns whether all events that are committed have ids. */

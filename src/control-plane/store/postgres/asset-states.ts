@@ -126,20 +126,3 @@ export const deploymentEffects = (stored: string, effects: string, events: strin
     JOIN ${stored} s ON s.id = n.id LEFT JOIN changed_states c ON c.asset_uuid = n.asset
     ORDER BY n."order"
   )`;
-
-const WAITING_NOW = /* sql */ `
-  (SELECT count(*)::int FROM deployments d
-    WHERE d.asset_uuid = t.asset_uuid AND d.status = 'Running' AND d.is_waiting = 1)`;
-/**
- * Locks states that differ from the sessions and the deployments they follow from. Those that somebody is writing are left for
- * the next time.
- */
-export const LOCK_WRONG_STATES = /* sql */ `
-  SELECT t.asset_uuid AS asset FROM asset_states t JOIN device_sessions s ON s.asset_uuid = t.asset_uuid
-  WHERE t.instance_id IS DISTINCT FROM s.instance_id OR (t.waiting <> 0 AND t.waiting <> ${WAITING_NOW})
-  ORDER BY t.asset_uuid LIMIT 10000 FOR NO KEY UPDATE OF t SKIP LOCKED`;
-/** Corrects states that are locked. Needs a statement of its own, to see what was stored before the lock was there. */
-export const CORRECT_STATES = /* sql */ `
-  UPDATE asset_states t SET instance_id = s.instance_id, last_seen_at = s.last_seen_at, waiting = ${WAITING_NOW},
-    reasons = CASE WHEN ${WAITING_NOW} > 0 THEN t.reasons | ${WAITING_BIT} ELSE t.reasons & ~${WAITING_BIT} END
-  FROM device_sessions s WHERE s.asset_uuid = t.asset_uuid AND t.asset_uuid = ANY ($1)`;
