@@ -34,7 +34,7 @@ export const appName = z
 export const VERSION_SUFFIXES = { new: ".edge-agent-new", old: ".edge-agent-old", left: ".edge-agent-left" } as const;
 const RESERVED_SUFFIXES = Object.values(VERSION_SUFFIXES);
 
-/** The name of a new app. Apps deployed by earlier releases may have names that are reserved now. */
+/** The name of a new app: none that the container of another app has during an update. */
 export const newAppName = appName
   .refine(
     (name) => !RESERVED_SUFFIXES.some((ending) => name.endsWith(ending)),

@@ -80,7 +80,7 @@ function suite(
       expect(own.map(({ Name }) => Name)).not.toContainEqual(expect.stringMatching(/\.(?:back|front)$/));
     });
 
-    test("an app deployed by an earlier release is found, and finds others, without a restart", async () => {
+    test("an app whose container is on no network of the agent is found, and finds others, without a restart", async () => {
       const old = await deploy("old", await system().load(await webImage()));
       const asks = await deploy("asks", await system().load(await sleeperImage()));
       await system().agent.stop();
@@ -114,7 +114,7 @@ async function inspect(socket: string, container: string): Promise<Inspected> {
   return { Config, State: { StartedAt: State.StartedAt, Pid: State.Pid } };
 }
 
-/** Replaces an app's container by one that is on no network of the agent, as earlier releases made them. */
+/** Replaces an app's container by one that is on no network of the agent, such as one that was recreated by hand. */
 async function recreateAsBefore(socket: string, app: string): Promise<string> {
   const { Config } = await inspect(socket, app);
   await engineRequest(socket, "DELETE", `/containers/${app}?force=1`);

@@ -91,7 +91,7 @@ describe("edgectl deploy", () => {
     expect(watched.stdout).toBe(`App web is running.\n${table}`);
   });
 
-  test("with --timings says so if the device is of an earlier release; with --json the event has them", async () => {
+  test("with --timings says so if the device has reported none; with --json the event has them", async () => {
     await using rig = await setUp();
     rig.service.on(POST, stream([event(1, SUCCESS)]));
     expect((await rig.deploy(...APP, "--timings")).stdout).toBe(

@@ -113,12 +113,12 @@ export function deployedContainerSuite(name: string, setUp: () => Promise<Engine
       expect(await readFile(join(colon, "file"), "utf8")).toBe("written\n");
     });
 
-    test("volumes of a container that an earlier release created are read as they were requested", async () => {
+    test("volumes that a container has as binds are read as they were requested", async () => {
       const directory = await tempDir();
       onTestFinished(() => directory[Symbol.asyncDispose]());
       const [data, settings] = [join(directory.path, "data"), join(directory.path, "settings")];
       for (const path of [data, settings]) await mkdir(path);
-      const answer = await engineRequest(host.socketPath, "POST", `/containers/create?name=${uniqueName("earlier")}`, {
+      const answer = await engineRequest(host.socketPath, "POST", `/containers/create?name=${uniqueName("binds")}`, {
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify({
           Image: image.reference,

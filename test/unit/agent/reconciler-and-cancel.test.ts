@@ -92,7 +92,7 @@ describe("a cancellation of what the store does not know any more", () => {
     nothingIsLeft(rig);
   });
 
-  it("goes on after a restart from the record an earlier release stored for it", async () => {
+  it("goes on after a restart from the record that was stored for it", async () => {
     const { rig } = await deployed("app");
     await using _rig = rig;
     rig.store.acknowledge("d-app", 100);

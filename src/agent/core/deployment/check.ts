@@ -194,7 +194,7 @@ function findAppNameConflict(
     if (other === app) continue;
     const container =
       requiredNames(app, "update").find((name) => name === containerName(other)) ??
-      // An installed app with such a name was accepted by an earlier release, and may be updated.
+      // A new app must not take a name that an update of another one needs.
       (action === "deploy" ? requiredNames(other, "update").find((name) => name === containerName(app)) : undefined);
     if (container === undefined) continue;
     return {

@@ -45,7 +45,7 @@ export interface DeploymentRecord {
   readonly digest: string | undefined;
   /** The image the app runs from, once it is on the device. Until then no container of the deployment can exist. */
   readonly imageId: string | undefined;
-  /** The container it created, once that is the app's; `undefined` in records of earlier releases. */
+  /** The container it created, once that is the app's. */
   readonly containerId?: string | undefined;
   /** The app's containers may have been changed, so a failure has to restore them. */
   readonly touched: boolean;

@@ -85,7 +85,7 @@ describe("an update that names an image", () => {
     const rig = await deployed();
     const [app] = rig.store.apps();
     if (!app) throw new Error("there is no app");
-    // As an app of an earlier release, whose image came without a digest.
+    // As of an app whose image came without a digest.
     rig.store.save({ app: { ...app, digest: undefined } });
     rig.store.saveLearnedValue("pulled_images", "[]");
     rig.engine.addImage(IMAGE, { ...OLD });
