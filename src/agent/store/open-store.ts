@@ -1,4 +1,4 @@
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -41,7 +41,7 @@ export function openStore({ directory, logger, ...options }: OpenStoreOptions): 
   };
   const open = (isDamaged = false): OpenedStore => {
     // Set first: a crash in between must not leave an empty store without the marker.
-    if (!existsSync(path)) rebuild.set();
+    if (isEmpty(path)) rebuild.set();
     const removeExpired = (): boolean => removeExpiredQuarantine(path, options.clock.deletionTime());
     return {
       store: openSqliteStore({ ...options, path, reserve, onDamage, isDamaged }),
@@ -64,6 +64,11 @@ export function openStore({ directory, logger, ...options }: OpenStoreOptions): 
     );
     return open();
   }
+}
+
+/** Whether there is no database: no file, or one without content, as a power cut may leave. */
+function isEmpty(path: string): boolean {
+  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }
 
 /** Records across restarts that the store may lack apps, until they have been read from the engine. */

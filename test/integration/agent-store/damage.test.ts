@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pino } from "pino";
@@ -56,6 +56,15 @@ describe("a damaged agent store", () => {
     store.save({ deployment: newRecord("d99", 1, spec) });
     expect(existsSync(`${path()}.damaged`)).toBe(true);
     expect(log.join("")).toContain("set aside");
+    expect(existsSync(join(directory.path, "rebuild"))).toBe(true);
+  });
+
+  it("that a power cut has left empty is filled again, and its apps are found again", () => {
+    fill();
+    rmSync(join(directory.path, "rebuild"));
+    writeFileSync(path(), "");
+    using store = open();
+    expect(store.apps()).toEqual([]);
     expect(existsSync(join(directory.path, "rebuild"))).toBe(true);
   });
 
