@@ -22,7 +22,8 @@ interface Errand extends ServiceIdentity {
 
 /** Whether the unit runs the agent with this configuration, and the caller may become its user. */
 export function canLookAs(unit: Unit | undefined, configPath: string): unit is Unit {
-  if (unit === undefined || unit.missingUser !== undefined || process.geteuid?.() !== 0) return false;
+  const isNobody = unit?.missingUser !== undefined || unit?.missingGroup !== undefined;
+  if (unit === undefined || isNobody || process.geteuid?.() !== 0) return false;
   const [, configured = DEFAULT_CONFIG] = /(?:--config|-c)[= ](\S+)/.exec(unit.command) ?? [];
   return resolve(configured) === resolve(configPath);
 }

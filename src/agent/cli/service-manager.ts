@@ -24,7 +24,7 @@ export interface Unit extends ServiceFacts {
 }
 
 const PROPERTIES =
-  "LoadState,ActiveState,SubState,Result,ExecMainStatus,MainPID,NRestarts,StateChangeTimestamp,UnitFileState,NeedDaemonReload,User,Group,SupplementaryGroups,Environment,EnvironmentFiles,ExecStart";
+  "LoadState,ActiveState,SubState,Result,ExecMainStatus,MainPID,NRestarts,StateChangeTimestamp,UnitFileState,NeedDaemonReload,User,Group,SupplementaryGroups,Environment,EnvironmentFiles,ExecCondition,ExecStart";
 
 /** Asks systemd. Returns `undefined` if it is not running or does not know the service. */
 export async function askServiceManager(): Promise<Unit | undefined> {
@@ -44,11 +44,13 @@ export async function askServiceManager(): Promise<Unit | undefined> {
     sub: text("SubState"),
     result: text("Result"),
     status: Number(text("ExecMainStatus")),
+    conditionStatus: Number(/ status=(\d+)/.exec(text("ExecCondition"))?.[1] ?? 0),
     pid,
     restarts: Number(text("NRestarts")),
     since: text("StateChangeTimestamp"),
     atBoot: text("UnitFileState"),
     missingUser: (await userExists(text("User"))) ? undefined : text("User"),
+    missingGroup: await findMissingGroup([text("Group"), ...text("SupplementaryGroups").split(" ")].filter(Boolean)),
     isStale: text("NeedDaemonReload") === "yes",
     journal: journal.split("\n").filter((line) => line !== ""),
     identity: {
@@ -111,6 +113,11 @@ function readText(path: string): string {
 
 async function userExists(user: string): Promise<boolean> {
   return user === "" || (await output("id", ["-u", user])) !== "";
+}
+
+async function findMissingGroup(names: readonly string[]): Promise<string | undefined> {
+  const found = await Promise.all(names.map((name) => output("getent", ["group", name])));
+  return names.find((_name, index) => found[index] === "");
 }
 
 /** Returns the last lines of the agent's journal; empty if there is none. */

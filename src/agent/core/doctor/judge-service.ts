@@ -12,6 +12,8 @@ export interface ServiceFacts {
   readonly result: string;
   /** Exit code of its last run, or the number of the signal that ended it. */
   readonly status: number;
+  /** Exit code of the unit's condition: 1 if the device was not enrolled, or systemd's own if it could not run that. */
+  readonly conditionStatus: number;
   /** Process id of the running agent; 0 if none runs. */
   readonly pid: number;
   readonly restarts: number;
@@ -21,6 +23,8 @@ export interface ServiceFacts {
   readonly atBoot: string;
   /** The unit's user, if there is none of that name. */
   readonly missingUser: string | undefined;
+  /** The unit's first group that does not exist. */
+  readonly missingGroup: string | undefined;
   /** Whether the unit's file is newer than what systemd has read. */
   readonly isStale: boolean;
   /** Last lines of the agent's journal. */
@@ -31,11 +35,14 @@ export interface ServiceFacts {
 const START_CHECKS: readonly CheckId[] = ["config", "credentials", "permissions", "store"];
 
 /** Exit codes of systemd itself, before it executes the agent: systemd.exec(5). */
+const FIRST_SYSTEMD_STATUS = 200;
+const STATUS_GROUP = 216;
+const STATUS_NAMESPACE = 226;
 const SYSTEMD_STATUSES: Readonly<Record<number, string>> = {
   203: "the program cannot be executed",
-  216: "a group of the unit does not exist",
+  [STATUS_GROUP]: "a group of the unit does not exist",
   217: "the unit's user does not exist",
-  226: "a directory that the unit names does not exist or cannot be mounted",
+  [STATUS_NAMESPACE]: "a directory that the unit names does not exist or cannot be mounted",
   238: "its state directory cannot be made",
 };
 
@@ -73,6 +80,12 @@ export function judgeService(
       `The service cannot start: the unit's user ${facts.missingUser} does not exist.`,
       "Correct User= of the unit (systemctl cat edge-agent), or make the package's user again: sudo systemd-sysusers; then: sudo systemctl restart edge-agent",
     );
+  if (lacksGroup(facts))
+    return bad(
+      `The service cannot start: the unit's group ${facts.missingGroup} does not exist.`,
+      "Make the package's groups again: sudo systemd-sysusers, or correct SupplementaryGroups= of the unit (systemctl cat edge-agent); then: sudo systemctl restart edge-agent",
+    );
+  if (isUnprepared(facts)) return judgeFailing(facts, others);
   if (facts.result === "exec-condition") return judgeUnenrolled(others);
   if (facts.result !== "success" || facts.sub === "auto-restart") return judgeFailing(facts, others);
   const start = facts.atBoot === "disabled" ? "enable --now" : "start";
@@ -103,7 +116,9 @@ function judgeRunning(facts: ServiceFacts): CheckResult {
 }
 
 function judgeFailing(facts: ServiceFacts, others: CheckResults): CheckResult {
-  const text = `The service ends at each start: ${describeEnd(facts)}`;
+  const text = isUnprepared(facts)
+    ? `The service cannot start: ${describeUnprepared(facts)}`
+    : `The service ends at each start: ${describeEnd(facts)}`;
   const retry = "sudo systemctl restart edge-agent";
   for (const id of START_CHECKS) {
     const cause = others.get(id);
@@ -116,17 +131,42 @@ function judgeFailing(facts: ServiceFacts, others: CheckResults): CheckResult {
       "See what takes the memory: free -m; systemctl show edge-agent -p MemoryMax; journalctl -k -g oom; then: " +
         retry,
     );
-  const last = facts.journal.findLast(
-    (line) => !/^(?:edge-agent\.service|systemd)\b|^(?:Started|Starting|Stopped) /.test(line),
-  );
+  const status = isUnprepared(facts) ? facts.conditionStatus : facts.status;
+  const own = /^(?:edge-agent\.service|systemd)\b|^(?:Started|Starting|Stopped|Condition check resulted) /;
+  const last = ownWords(facts) ?? (isUnprepared(facts) ? undefined : facts.journal.findLast((line) => !own.test(line)));
   return bad(
     `${text}.${last === undefined ? "" : ` Its last words: ${last}`}`,
-    `Look for the cause: ${JOURNAL}; then: ${retry}`,
+    status === STATUS_NAMESPACE
+      ? `See which: systemctl show edge-agent -p ReadWritePaths -p ReadOnlyPaths -p BindPaths; mount its disk, or make it; then: ${retry}`
+      : `Look for the cause: ${JOURNAL}; then: ${retry}`,
   );
+}
+
+/** What systemd says of a process that it could not prepare. */
+function ownWords({ journal }: ServiceFacts): string | undefined {
+  const said = /^edge-agent\.service: (Failed to (?:set up|determine|execute|load|change|drop) .*)/;
+  return journal.map((line) => said.exec(line)?.[1]).findLast((text) => text !== undefined);
 }
 
 function mendThen({ next = "" }: CheckResult, command: string): string {
   return `${next.replace(/\.$/, "")}; then: ${command}`;
+}
+
+/** Whether systemd could not start it for lack of a group. */
+function lacksGroup({ missingGroup, status, conditionStatus }: ServiceFacts): boolean {
+  return missingGroup !== undefined && [status, conditionStatus].includes(STATUS_GROUP);
+}
+
+/**
+ * Whether systemd could not prepare the process of the unit's condition. It takes that for a condition that is not met,
+ * and does not try again.
+ */
+function isUnprepared({ result, conditionStatus }: ServiceFacts): boolean {
+  return result === "exec-condition" && conditionStatus >= FIRST_SYSTEMD_STATUS;
+}
+
+function describeUnprepared({ conditionStatus }: ServiceFacts): string {
+  return SYSTEMD_STATUSES[conditionStatus] ?? `systemd could not prepare it (status ${conditionStatus})`;
 }
 
 /** Describes how the last run ended, such as `killed, out of memory`. */
@@ -150,6 +190,8 @@ export function describeState(facts: ServiceFacts): string {
   if (facts.load === "masked") return "The service is masked";
   if (facts.missingUser !== undefined)
     return `The service cannot start: the unit's user ${facts.missingUser} does not exist`;
+  if (lacksGroup(facts)) return `The service cannot start: the unit's group ${facts.missingGroup} does not exist`;
+  if (isUnprepared(facts)) return `The service cannot start: ${describeUnprepared(facts)}`;
   if (facts.result === "exec-condition") return "The service was not started: the device was not enrolled then";
   if (facts.active === "inactive" && facts.result === "success")
     return `The service is stopped${facts.atBoot === "disabled" ? " and disabled" : ""}${since}`;

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { open, rm, stat } from "node:fs/promises";
+import { open, readlink, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { userInfo } from "node:os";
 import type { Exposure } from "../../core/host/exposure.ts";
@@ -47,13 +47,14 @@ async function probeAgentFiles(context: ProbeContext): Promise<CheckResult> {
   const { state_dir: directory } = settings;
   const state = await stat(directory).catch((error: NodeJS.ErrnoException) => error);
   if (state instanceof Error) {
-    if (state.code === "ENOENT") return good(`${directory} does not exist yet; the agent makes it.`);
+    if (state.code === "ENOENT") return await describeMissing(directory);
     if (state.code === "EACCES" && !context.isService)
       return good(`${directory} cannot be looked into; run as root to look into it.`);
     const next = `Let the service's user enter the directories above it: namei --long ${directory}`;
     return bad(`${directory} cannot be looked into: ${state.message}.`, next);
   }
-  if (!state.isDirectory()) return bad(`${directory} is no directory.`, "Set state_dir to a directory.");
+  if (!state.isDirectory())
+    return bad(`${directory} is no directory.`, `Move it away: sudo mv ${directory} ${directory}.file`);
   const fault = await tryWrite(directory);
   // Another user than the service's may run this without write access.
   if (fault !== undefined && fault.code === "EACCES" && !context.isService && state.uid !== process.getuid?.())
@@ -62,6 +63,16 @@ async function probeAgentFiles(context: ProbeContext): Promise<CheckResult> {
   const exposed = findExposedFiles({ ...settings, path: context.configPath });
   if (exposed.length > 0) return describe(exposed);
   return good("The token and the state are private, and the state can be written.");
+}
+
+/** A link whose target is not there usually leads to a disk that is not mounted. The agent does not make that target. */
+async function describeMissing(directory: string): Promise<CheckResult> {
+  const target = await readlink(directory).catch(() => undefined);
+  if (target === undefined) return good(`${directory} does not exist yet; the agent makes it.`);
+  return bad(
+    `${directory} is a link to ${target}, which is not there.`,
+    `Mount the disk that it is on, or, if the agent is to begin without its data: sudo mkdir -p ${target}`,
+  );
 }
 
 /** Writes a file, flushes it and removes it. What access(2) says, a disk that fails does not keep. */

@@ -9,11 +9,13 @@ const RUNNING: ServiceFacts = {
   sub: "running",
   result: "success",
   status: 0,
+  conditionStatus: 0,
   pid: 41,
   restarts: 0,
   since: "Fri 2026-11-27 12:00:00 UTC",
   atBoot: "enabled",
   missingUser: undefined,
+  missingGroup: undefined,
   isStale: false,
   journal: [],
 };
@@ -26,6 +28,7 @@ const FAILING: ServiceFacts = {
   status: 1,
   restarts: 3,
 };
+const UNENROLLED: ServiceFacts = { ...STOPPED, result: "exec-condition", conditionStatus: 1 };
 const others = (results: Partial<Record<CheckId, CheckResult>> = {}): Map<CheckId, CheckResult> =>
   new Map(Object.entries(results) as [CheckId, CheckResult][]);
 const BROKEN_CONFIG = others({ config: { verdict: "bad", text: "colour: unknown field.", next: "Correct the file" } });
@@ -39,11 +42,37 @@ describe("the service, as systemd reports it", () => {
     ["stopped and disabled", { ...STOPPED, atBoot: "disabled" }, "bad", /stopped and disabled.*enable --now/],
     ["masked", { ...STOPPED, load: "masked" }, "bad", /masked.*unmask/],
     ["a unit that cannot be read", { ...STOPPED, load: "bad-setting" }, "bad", /systemd-analyze verify/],
-    ["was not started since", { ...STOPPED, result: "exec-condition" }, "bad", /since the device was enrolled/],
+    ["was not started since", UNENROLLED, "bad", /since the device was enrolled/],
     ["starts", { ...STOPPED, active: "activating", sub: "start" }, "good", /It is starting/],
     ["out of memory", { ...FAILING, result: "oom-kill", status: 9 }, "bad", /killed for lack of memory.*MemoryMax/],
     ["without its user", { ...FAILING, missingUser: "bob" }, "bad", /user bob does not exist.*systemd-sysusers/],
     ["without its group", { ...FAILING, status: 216 }, "bad", /a group of the unit does not exist/],
+    [
+      "without its group, at the condition",
+      { ...UNENROLLED, conditionStatus: 216, missingGroup: "docker" },
+      "bad",
+      /group docker does not exist.*systemd-sysusers/,
+    ],
+    // systemd takes it for a condition that is not met.
+    [
+      "without its state",
+      { ...UNENROLLED, conditionStatus: 238 },
+      "bad",
+      /cannot start: its state directory cannot be/,
+    ],
+    [
+      "without a directory of its unit",
+      {
+        ...FAILING,
+        status: 226,
+        journal: [
+          "edge-agent.service: Failed to set up mount namespacing: /data/parts: No such file or directory",
+          "edge-agent.service: Failed at step NAMESPACE spawning /usr/bin/edge-agent: No such file or directory",
+        ],
+      },
+      "bad",
+      /a directory that the unit names.*Its last words: Failed to set up mount namespacing: \/data\/parts.* ReadWritePaths/,
+    ],
     ["killed, perhaps for lack of memory", { ...FAILING, result: "signal", status: 9 }, "bad", /signal 9.*-g oom/],
     [
       "ends at each start",
@@ -64,7 +93,7 @@ describe("the service, as systemd reports it", () => {
   });
 
   it("a service that waits for enrolment is not broken itself", () => {
-    const found = judgeService({ ...STOPPED, result: "exec-condition" }, BROKEN_CONFIG, undefined);
+    const found = judgeService(UNENROLLED, BROKEN_CONFIG, undefined);
     expect(found).toEqual({ verdict: "skipped", text: "The service is not started before the device is enrolled." });
   });
 
@@ -93,6 +122,11 @@ describe("the service, as systemd reports it", () => {
     expect(describeState({ ...STOPPED, result: "exec-condition", missingUser: "nobody-such" })).toBe(
       "The service cannot start: the unit's user nobody-such does not exist",
     );
+    expect(describeState({ ...UNENROLLED, conditionStatus: 216, missingGroup: "docker" })).toBe(
+      "The service cannot start: the unit's group docker does not exist",
+    );
+    expect(describeState({ ...UNENROLLED, conditionStatus: 226 })).toMatch(/^The service cannot start: a directory/);
+    expect(describeState(UNENROLLED)).toBe("The service was not started: the device was not enrolled then");
     expect(describeState(FAILING)).toMatch(/^The service is activating \(auto-restart\), ended: exit code 1/);
   });
 });
