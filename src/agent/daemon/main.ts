@@ -1,3 +1,4 @@
+import { findNetworkFault } from "../net/interfaces.ts";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { machine } from "node:os";
@@ -360,6 +361,7 @@ async function openLocal(
     routes: localRoutes({
       services,
       deployments: commands,
+      networkFault: () => findNetworkFault(config.control_plane_url),
       stateFault: () => stateWatch.ask(),
       repairFailure: (app) => reconciler.failureOf(app),
       dataUsage,

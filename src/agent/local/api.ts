@@ -102,6 +102,8 @@ const statusSchema = z.object({
   held: z.array(z.string()).default([]),
   /** What is wrong with the engine, and what to do. Older agents leave it out. */
   engine_troubles: z.array(z.object({ text: z.string(), next: z.string() })).default([]),
+  /** Why no network interface leads out of the device, and what to do; `null` if one does. Older agents leave it out. */
+  network_fault: z.object({ text: z.string(), next: z.string() }).nullable().default(null),
   /** Why the agent cannot write its state, and what to do; `null` if it can. Older agents leave it out. */
   state_fault: z.object({ text: z.string(), next: z.string() }).nullable().default(null),
 });

@@ -40,6 +40,8 @@ export interface LocalAgent {
   readonly controlPlaneUrl: string;
   /** Why the agent cannot write its state; `undefined` if it can. */
   readonly stateFault: () => { readonly text: string; readonly next: string } | undefined;
+  /** Why no network interface leads out of the device; `undefined` if one does. */
+  readonly networkFault: () => { readonly text: string; readonly next: string } | undefined;
   /** Why an app could not be brought back when that was tried last. */
   readonly repairFailure: (app: string) => string | undefined;
   readonly log: LogRing;
@@ -80,6 +82,7 @@ export function localRoutes(agent: LocalAgent): Routes {
         clock: jumpText(services.clock.unbelievedJump?.()),
         held: services.crashGuard.allHeld().map(heldText),
         engine_troubles: [...services.troubles.all],
+        network_fault: agent.networkFault() ?? null,
         state_fault: agent.stateFault() ?? null,
       }),
     },
@@ -234,6 +237,6 @@ function jumpText(jump: ClockJump | undefined): string | null {
   const by = `${formatDuration(Math.abs(jump.ms) / 1000)} ${jump.ms < 0 ? "back" : "ahead"}`;
   return (
     `The clock has jumped: ${by}. Nothing is deleted by it before it was steady for another ` +
-    `${formatDuration(jump.deletionsInMs / 1000)}. See: edge-agent doctor`
+    `${formatDuration(jump.deletionsInMs / 1000)}.`
   );
 }

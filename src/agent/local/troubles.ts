@@ -1,6 +1,6 @@
 import { capitalize } from "../core/text.ts";
 import { oldEngine } from "../core/deployment/engine-differences.ts";
-import type { DeviceStatus, LinkResponse, Status } from "./api.ts";
+import type { DeviceStatus, Status } from "./api.ts";
 
 /** What of the device is in trouble. */
 export type TroubleKind = "link" | "engine" | "disk" | "state" | "clock" | "app";
@@ -20,7 +20,7 @@ export function troublesOf(status: Status): Trouble[] {
   return [
     ...stateTroubles(status),
     ...(clock === null ? [] : [{ kind: "clock" as const, text: clock }]),
-    ...linkTroubles(status.link),
+    ...linkTroubles(status),
     ...engine.map(({ text, next }) => ({ kind: "engine" as const, text, next })),
     ...deviceTroubles(status.device),
   ];
@@ -50,7 +50,9 @@ export function deviceTroubles({ engine, disk, apps }: DeviceStatus): Trouble[] 
   ];
 }
 
-function linkTroubles({ state, last_error: error }: LinkResponse): Trouble[] {
+function linkTroubles({ link: { state, last_error: error }, network_fault: fault }: Status): Trouble[] {
+  // A link that lost its cable counts as online until its next probe gets no answer.
+  if (fault !== null) return [{ kind: "link", text: `No link to the control plane. ${fault.text}`, next: fault.next }];
   if (state === "online") return [];
   return [{ kind: "link", text: `No link to the control plane${error ? `: ${error.reason}` : ""}.` }];
 }

@@ -1,14 +1,12 @@
+import { brokenNetworks } from "./broken-network.ts";
 import { BROKEN_STORAGE } from "./broken-storage.ts";
 import {
   type BrokenDevice,
   CHAINS,
   CONFIG,
   config,
-  CONTROL_NAME,
   dropIn,
   fakeTime,
-  hosts,
-  noHost,
   port,
   STOP,
   type Outside,
@@ -58,6 +56,20 @@ export function brokenDevices(at: Outside): readonly BrokenDevice[] {
       id: "service",
       text: /user nobody-such does not exist/,
       next: /restart edge-agent/,
+    },
+    {
+      name: "service of a group that does not exist",
+      break: dropIn("SupplementaryGroups=nogroup-such"),
+      id: "service",
+      text: /group nogroup-such does not exist/,
+      next: /restart edge-agent/,
+    },
+    {
+      name: "service with a directory on a disk that is not mounted",
+      break: dropIn("ReadWritePaths=/data/parts"),
+      id: "service",
+      text: /cannot start: a directory that the unit names does not exist/,
+      next: /-p ReadWritePaths.*restart edge-agent/,
     },
     {
       name: "service killed for lack of memory",
@@ -140,64 +152,7 @@ export function brokenDevices(at: Outside): readonly BrokenDevice[] {
       next: /sudo chmod 644 .*ca.pem/,
     },
 
-    // Names and the network.
-    {
-      name: "name servers that drop packets",
-      break: `${noHost}; echo 'nameserver ${at.host}' > /etc/resolv.conf; for kind in udp icmp; do iptables -A BROKEN-IN -s ${at.host} -p $kind -j DROP; done`,
-      id: "dns",
-      text: /name server [\d.]+ does not answer/,
-      next: /UDP port 53/,
-    },
-    {
-      name: "a name server that refuses",
-      break: `${noHost}; echo 'nameserver 127.0.0.1' > /etc/resolv.conf`,
-      id: "dns",
-      text: /127\.0\.0\.1/,
-      next: /resolv\.conf/,
-    },
-    {
-      name: "no name server",
-      break: `${noHost}; echo > /etc/resolv.conf; iptables -A BROKEN -p udp --dport 53 -j REJECT`,
-      id: "dns",
-      text: /name server/,
-      next: /resolv\.conf|resolvectl/,
-    },
-    {
-      name: "a name with a wrong address",
-      break: hosts("127.0.0.9"),
-      id: "tcp",
-      text: /nothing listens/,
-      next: /control_plane_url/,
-    },
-    {
-      name: "a name with IPv6 addresses only",
-      break: hosts("2001:db8::9"),
-      id: "dns",
-      text: /IPv6 addresses only, and this device has none/,
-      next: /A record/,
-    },
-    { name: "a firewall that drops the connection", break: drop, id: "tcp", text: /No answer from/, next: /firewall/ },
-    {
-      name: "a port where nothing listens",
-      break: url(`${CONTROL_NAME}:9`),
-      id: "tcp",
-      text: /nothing listens/,
-      next: /control_plane_url/,
-    },
-    {
-      name: "a path that loses large packets",
-      break: `for chain in "BROKEN --dport" "BROKEN-IN --sport"; do set -- $chain; iptables -A $1 -p tcp $2 ${port} -m length --length 400:65535 -j DROP; done`,
-      id: "tls",
-      text: /large ones get lost.*MTU/,
-      next: /ip link set dev \w+ mtu 1280/,
-    },
-    {
-      name: "a captive portal",
-      break: `iptables -t nat -A BROKEN -p tcp -d ${at.host} -j DNAT --to-destination ${at.host}:${at.portal}`,
-      id: "tls",
-      text: /wants a login first: login\.portal\.test/,
-      next: /Log in at/,
-    },
+    ...brokenNetworks(at, drop),
 
     // Proxies.
     {
@@ -298,6 +253,15 @@ export function brokenDevices(at: Outside): readonly BrokenDevice[] {
       next: /sudo systemctl start docker/,
     },
     {
+      name: "engine's socket is a directory",
+      break: "systemctl stop docker.socket docker; rm -rf /run/docker.sock; mkdir /run/docker.sock",
+      isKept: true,
+      mend: "rmdir /run/docker.sock; systemctl restart docker.socket docker",
+      id: "engine",
+      text: /\/run\/docker\.sock is a directory/,
+      next: /^sudo rmdir \/run\/docker\.sock && sudo systemctl restart docker\.socket docker$/,
+    },
+    {
       name: "engine hung",
       break: "kill -STOP $(pidof dockerd)",
       isKept: true,
@@ -322,6 +286,13 @@ export function brokenDevices(at: Outside): readonly BrokenDevice[] {
       id: "publishing",
       text: /lost its firewall rules/,
       next: /systemctl restart docker/,
+    },
+    {
+      name: "a kernel that forwards no packets",
+      break: "sysctl -qw net.ipv4.ip_forward=0",
+      isKept: true,
+      mend: "sysctl -qw net.ipv4.ip_forward=1",
+      warns: ["publishing", /does not forward packets/],
     },
     {
       name: "no space for images",

@@ -1,13 +1,17 @@
 import { lookup } from "node:dns/promises";
+import { accessSync, constants } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
-import { networkInterfaces } from "node:os";
+import { networkInterfaces, userInfo } from "node:os";
 import { explainNetworkError } from "../../core/net/network-error.ts";
 import { isLoopback } from "../../core/net/hostname.ts";
 import { firstEndpoint } from "../../net/endpoint.ts";
 import { bad, good, type Probe, settingsOf } from "../probe.ts";
+import { describeMissingRoute } from "../route.ts";
 
 const MAX_SHOWN = 3;
+/** What a look-up reads; one that is not there tells nothing. */
+const READ_FIRST = ["/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf"];
 
 /** The first host of the route, control plane or proxy, can be looked up. */
 export const probeDns: Probe = async (context, signal) => {
@@ -28,6 +32,14 @@ export const probeDns: Probe = async (context, signal) => {
     return good(`${text}.`);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
+    const unreadable = READ_FIRST.find(isForbidden);
+    if (unreadable !== undefined)
+      return bad(
+        `${what} cannot be looked up: ${userInfo().username} may not read ${unreadable}.`,
+        `sudo chmod 644 ${unreadable}`,
+      );
+    const routeless = describeMissingRoute(`${what} cannot be looked up`);
+    if (routeless) return routeless;
     const servers = await nameServers();
     if (!signal.aborted && code !== "EAI_AGAIN")
       return bad(
@@ -45,6 +57,15 @@ export const probeDns: Probe = async (context, signal) => {
     );
   }
 };
+
+function isForbidden(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EACCES";
+  }
+}
 
 async function nameServers(): Promise<string[]> {
   // Without the file there is no name server, which is what is said then.

@@ -3,7 +3,7 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { findModem, isModemControl, isModemInterface, type ModemInterface } from "../../core/host/modem.ts";
 import { bad, good, type Probe, warning } from "../probe.ts";
-import { interfacesUp } from "./interface.ts";
+import { interfacesUp } from "../../net/interfaces.ts";
 
 const NEXT =
   "Check SIM, antenna, APN and PIN. Where ModemManager runs: mmcli -m any shows state and signal; nmcli shows the connection.";

@@ -4,6 +4,7 @@ import { firstEndpoint, formatEndpoint } from "../../net/endpoint.ts";
 import { openSocket } from "../../net/open-stream.ts";
 import { findPortal } from "../peer.ts";
 import { bad, good, type Probe, type ProbeContext, settingsOf } from "../probe.ts";
+import { describeMissingRoute, isWayMissing } from "../route.ts";
 import { describePortal } from "./tls.ts";
 
 /** Of the probe's time, for the connection; the rest finds out why it fails. Milliseconds. */
@@ -28,6 +29,8 @@ export const probeTcp: Probe = async (context, signal) => {
           "A firewall drops it, or the host is off: ask the network's operator whether the port is open.",
       );
     }
+    const routeless = isWayMissing(error) ? describeMissingRoute(`No connection to ${what}`) : undefined;
+    if (routeless) return routeless;
     return bad(
       `No connection to ${what}: ${explainNetworkError(error, context.clock.timeOfDay())}.`,
       (endpoint.isProxy ? undefined : hintOfProxy(context)) ??

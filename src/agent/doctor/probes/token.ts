@@ -16,6 +16,11 @@ export const probeToken: Probe = async (context, signal) => {
     const status = await handshake(context, signal);
     if (status === 101) return good("The control plane takes it.");
     const isRefused = status === 401 || status === 403 || status === 409;
+    if (status === 404)
+      return bad(
+        `${capitalize(outcomeOfHttpStatus(status, undefined).reason)}.`,
+        `Its path is usually /v1/agent. Correct it in ${context.configPath}, then: sudo edge-agent config check && sudo systemctl restart edge-agent`,
+      );
     return bad(
       `${capitalize(outcomeOfHttpStatus(status, undefined).reason)}.`,
       isRefused

@@ -45,6 +45,7 @@ const STATUS: Status = {
   clock: null,
   held: [],
   engine_troubles: [],
+  network_fault: null,
   state_fault: null,
 };
 
@@ -85,6 +86,11 @@ describe("what is wrong, in the status", () => {
 
   it.each<[string, Status, RegExp]>([
     ["no link", { ...STATUS, link: { ...STATUS.link, state: "waiting" } }, /No link/],
+    [
+      "a cable that is pulled, while the link counts as online",
+      { ...STATUS, network_fault: { text: "eth0 has no cable.", next: "Plug it in" } },
+      /No link.*eth0 has no cable\. Plug it in/,
+    ],
     ["no engine", { ...STATUS, device: { ...STATUS.device, engine: { ok: false, reason: "gone" } } }, /engine.*gone/],
     [
       "no space",
