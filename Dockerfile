@@ -8,7 +8,7 @@
 ARG BASE=debian:stable-slim
 FROM ${BASE}
 COPY dist/lib/ /usr/lib/
-COPY dist/node dist/edge-agent dist/edge-agent*.mjs /usr/local/bin/
+COPY dist/node dist/edge-agent dist/edge-agent.*mjs /usr/local/bin/
 # The agent keeps compiled code there, as under systemd.
 ENV STATE_DIRECTORY=/var/lib/edge-agent
 # Healthy if the agent responds on its socket: all is well (0) or something is wrong on the device (1).

@@ -78,7 +78,10 @@ remove() {
   trap 'rm -rf "$work"' EXIT
   cp "$lib/maintainer/postrm" "$work/"
   sh "$lib/maintainer/prerm" remove
-  rm -rf "$lib" /usr/bin/edge-agent /usr/lib/systemd/system/edge-agent.service /usr/lib/sysusers.d/edge-agent.conf \
+  rm -rf "$lib" /usr/bin/edge-agent /usr/lib/systemd/system/edge-agent.service \
+    /usr/lib/systemd/system/edge-agent-update.path /usr/lib/systemd/system/edge-agent-update.service \
+    /usr/lib/systemd/system/edge-agent-trial.timer /usr/lib/systemd/system/edge-agent-trial.service \
+    /usr/lib/sysusers.d/edge-agent.conf \
     /usr/share/doc/edge-agent /usr/share/man/man8/edge-agent.8.gz
   sh "$work/postrm" remove
   if [ "$1" = --purge ]; then sh "$work/postrm" purge; fi

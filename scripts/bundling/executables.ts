@@ -96,6 +96,17 @@ export const EXECUTABLES: readonly Executable[] = [
     ...LOW_MEMORY,
   },
   {
+    // Root's, with nothing but Node.js: see docs/decisions/0034-updates-of-the-agent.md.
+    name: "edge-agent-update",
+    entry: "src/updater/main.ts",
+    stubbed: { absent: [], unused: [] },
+    describesSchemas: false,
+    splits: false,
+    // As the agent's: the unit forbids a just-in-time compiler.
+    daemon: { command: "handle", nodeOptions: ["--lite-mode"] },
+    ...PLAIN,
+  },
+  {
     name: "edge-control",
     entry: "src/control-plane/main.ts",
     stubbed: { absent: [...WS_NATIVES, ...PG_EXTRAS], unused: PINO_WORKERS },

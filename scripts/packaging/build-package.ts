@@ -1,10 +1,14 @@
-import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
+import type { KeyObject } from "node:crypto";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { DESCRIPTION, KEYS } from "../../src/lib/release/paths.ts";
+import { keyId } from "../../src/lib/release/statement.ts";
+import { OLDEST_NEIGHBOUR } from "../../src/lib/version.ts";
 import type { Architecture } from "./architectures.ts";
 import { type Compression, writeDeb } from "./deb.ts";
-import { packagedFiles } from "./layout.ts";
+import { INSTALL_DIR, type PackagedFile, packagedFiles } from "./layout.ts";
 import { nodeRuntime } from "./node-runtime.ts";
+import { sourceEpoch } from "./source-epoch.ts";
 
 export interface PackageOptions {
   readonly architecture: Architecture;
@@ -12,19 +16,25 @@ export interface PackageOptions {
   /** Folder for the package, created if missing. */
   readonly folder: string;
   readonly compression: Compression;
+  /** Public keys of those who may sign releases for the device. */
+  readonly trustedKeys: readonly KeyObject[];
 }
 
 /** Builds a package from dist/ and returns its path. */
-export async function buildPackage({ architecture, version, folder, compression }: PackageOptions): Promise<string> {
-  const files = await packagedFiles(await nodeRuntime(architecture), "dist");
+export async function buildPackage(options: PackageOptions): Promise<string> {
+  const { architecture, version, folder, compression } = options;
   await mkdir(folder, { recursive: true });
   const work = await mkdtemp(join(folder, ".work-"));
   try {
     const staging = join(work, "files");
     await mkdir(staging);
+    const files = [
+      ...(await packagedFiles(await nodeRuntime(architecture), "dist")),
+      ...(await generate(work, options)),
+    ];
     const name = `edge-agent_${version}_${architecture.debian}.deb`;
     const output = join(work, name);
-    await writeDeb({ version, architecture, files, staging, output, epoch: sourceEpoch(process.env), compression });
+    await writeDeb({ version, architecture, files, staging, output, epoch: sourceEpoch(), compression });
     await rename(output, join(folder, name));
     return join(folder, name);
   } finally {
@@ -32,17 +42,14 @@ export async function buildPackage({ architecture, version, folder, compression 
   }
 }
 
-/** Returns the date of all packaged files in Unix seconds: `SOURCE_DATE_EPOCH`, or the time of the last commit. */
-function sourceEpoch(environment: Readonly<Record<string, string | undefined>>): number {
-  const text = environment["SOURCE_DATE_EPOCH"] ?? lastCommit();
-  if (!/^\d+$/.test(text)) throw new Error(`SOURCE_DATE_EPOCH must be a number of seconds, and is ${text}`);
-  return Number(text);
-}
-
-function lastCommit(): string {
-  try {
-    return execFileSync("git", ["log", "-1", "--format=%ct"], { encoding: "utf8" }).trim();
-  } catch (error) {
-    throw new Error("the sources are not in git: set SOURCE_DATE_EPOCH to the date of the files", { cause: error });
-  }
+/** Writes the files of a package that are no files of the sources. */
+async function generate(folder: string, { version, trustedKeys }: PackageOptions): Promise<PackagedFile[]> {
+  const description = join(folder, DESCRIPTION);
+  await writeFile(description, JSON.stringify({ version, floor: OLDEST_NEIGHBOUR }));
+  const keys = trustedKeys.map(async (key) => {
+    const name = `${keyId(key)}.pem`;
+    await writeFile(join(folder, name), key.export({ type: "spki", format: "pem" }));
+    return { from: join(folder, name), to: `${INSTALL_DIR}/${KEYS}/${name}`, mode: 0o644 };
+  });
+  return [{ from: description, to: `${INSTALL_DIR}/${DESCRIPTION}`, mode: 0o644 }, ...(await Promise.all(keys))];
 }

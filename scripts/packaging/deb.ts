@@ -34,7 +34,7 @@ export interface DebOptions {
 export async function writeDeb({ staging, output, epoch, compression, ...content }: DebOptions): Promise<void> {
   await stage(content.files, staging);
   await mkdir(join(staging, "usr/bin"), { recursive: true });
-  await symlink(`..${INSTALL_DIR.slice("/usr".length)}/edge-agent`, join(staging, "usr/bin/edge-agent"));
+  await symlink(`..${INSTALL_DIR.slice("/usr".length)}/launcher`, join(staging, "usr/bin/edge-agent"));
   await writeControl(content, staging);
   await setFolderModes(staging);
   const options = ["--root-owner-group", ...OPTIONS[compression]];

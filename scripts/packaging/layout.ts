@@ -17,21 +17,45 @@ export interface PackagedFile {
 export const INSTALL_DIR = "/usr/lib/edge-agent";
 export const CONFIG = "/etc/edge-agent/config.json";
 
+const UNITS = [
+  "edge-agent.service",
+  "edge-agent-update.path",
+  "edge-agent-update.service",
+  "edge-agent-trial.timer",
+  "edge-agent-trial.service",
+];
+/** What stays the package's, whatever version runs: it starts versions, installs them and goes back. */
+const SCRIPTS = ["launcher", "release-trial"];
+
 /**
- * Lists the files of the package. @param runtime folder with Node.js for the device @param dist folder with the bundles
+ * Lists the files of one version of the program: what a release consists of. Paths are relative to its folder.
+ *
+ * @param runtime folder with Node.js for the device @param dist folder with the bundles
  */
-export async function packagedFiles(runtime: string, dist: string): Promise<PackagedFile[]> {
+export async function programFiles(runtime: string, dist: string): Promise<PackagedFile[]> {
   const program = (await readdir(dist)).filter((name) => /^edge-agent\..*mjs$/.test(name)).toSorted();
   const libraries = (await readdir(join(runtime, LIBRARIES))).toSorted();
   return [
-    { from: join(runtime, "node"), to: `${INSTALL_DIR}/node`, mode: 0o755 },
-    ...libraries.map((name) => file(join(runtime, LIBRARIES, name), `${INSTALL_DIR}/${LIBRARIES}/${name}`)),
-    { from: join(dist, "edge-agent"), to: `${INSTALL_DIR}/edge-agent`, mode: 0o755 },
-    ...program.map((name) => file(join(dist, name), `${INSTALL_DIR}/${name}`)),
+    { from: join(runtime, "node"), to: "node", mode: 0o755 },
+    ...libraries.map((name) => file(join(runtime, LIBRARIES, name), `${LIBRARIES}/${name}`)),
+    { from: join(dist, "edge-agent"), to: "edge-agent", mode: 0o755 },
+    ...program.map((name) => file(join(dist, name), name)),
+  ];
+}
+
+/** Lists the files of the package. The parameters are those of `programFiles`. */
+export async function packagedFiles(runtime: string, dist: string): Promise<PackagedFile[]> {
+  const program = await programFiles(runtime, dist);
+  return [
+    ...program.map((entry) => ({ from: entry.from, to: `${INSTALL_DIR}/${entry.to}`, mode: entry.mode })),
+    ...SCRIPTS.map((name) => ({ from: `packaging/${name}`, to: `${INSTALL_DIR}/${name}`, mode: 0o755 })),
+    file("packaging/select-release", `${INSTALL_DIR}/select-release`),
+    { from: join(dist, "edge-agent-update"), to: `${INSTALL_DIR}/edge-agent-update`, mode: 0o755 },
+    file(join(dist, "edge-agent-update.mjs"), `${INSTALL_DIR}/edge-agent-update.mjs`),
     { from: "packaging/is-enrolled", to: `${INSTALL_DIR}/is-enrolled`, mode: 0o755 },
     file("packaging/left-behind.mjs", `${INSTALL_DIR}/left-behind.mjs`),
     file("systemd/restart-backoff.conf", `${INSTALL_DIR}/restart-backoff.conf`),
-    file("systemd/edge-agent.service", "/usr/lib/systemd/system/edge-agent.service"),
+    ...UNITS.map((name) => file(`systemd/${name}`, `/usr/lib/systemd/system/${name}`)),
     file("packaging/sysusers.conf", "/usr/lib/sysusers.d/edge-agent.conf"),
     { from: "packaging/config.json", to: CONFIG, mode: 0o640 },
     file("config.example.json", "/usr/share/doc/edge-agent/config.example.json"),

@@ -37,6 +37,7 @@ export const NEEDS: Readonly<Record<string, readonly TestNeed[]>> = {
   "test/bench/metered-network.ts": ["engine"],
   "test/bench/update-gap.ts": ["docker-command"],
   "test/bench/update/update.ts": ["docker-command"],
+  "test/device/agent-updates.test.ts": ["openssl"],
   "test/e2e/executables/container.test.ts": ["docker-command"],
   "test/e2e/files.test.ts": ["docker-command"],
   "test/e2e/recipes/compose.test.ts": ["docker-command", "docker-compose"],

@@ -27,7 +27,7 @@ export const PROTOCOL_VERSION = 5;
 export const BOOT_ID_HEADER = "x-boot-id";
 
 /** The oldest version that is still supported. */
-const MIN_PROTOCOL_VERSION = 1;
+export const MIN_PROTOCOL_VERSION = 1;
 
 /** The older of both versions; `undefined` when the peer is older than the oldest supported one. */
 export function negotiateVersion(peer: number): number | undefined {

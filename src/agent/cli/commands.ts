@@ -25,6 +25,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, registe
   cleanup: async () => (await import("./cleanup.ts")).addCleanup,
   doctor: async () => (await import("./doctor.ts")).addDoctor,
   "support-bundle": async () => (await import("./support-bundle.ts")).addSupportBundle,
+  releases: async () => (await import("./releases.ts")).addReleases,
+  pin: async () => (await import("./releases.ts")).addPin,
   enroll: async () => (await import("./enroll.ts")).addEnroll,
   config: async () => (await import("./config.ts")).addConfig,
 };

@@ -11,8 +11,8 @@ const USUAL_KEEPALIVE_S = 60;
 
 type Field = readonly [name: string, value: string];
 
-/** Formats link, engine, disk, data and agent, one per line. */
-export function renderStatus(status: Status, theme: Theme): string {
+/** Formats link, engine, disk, data and agent, one per line. @param releases notes on the versions of this device */
+export function renderStatus(status: Status, theme: Theme, releases: readonly string[] = []): string {
   const { agent, link, device, data, held } = status;
   const memory = formatBytes(agent.memory_bytes);
   const fields: Field[] = [
@@ -21,6 +21,7 @@ export function renderStatus(status: Status, theme: Theme): string {
     ...(data ? [["Data used", renderDataUsed(data, theme)] as const] : []),
     ...(held.length > 0 ? [["Pauses", inRed(held, theme)] as const] : []),
     ["Agent", `${sanitizeLine(agent.version)}, up ${formatDuration(agent.uptime_s)}, ${memory} of memory`],
+    ...(releases.length > 0 ? [["Releases", releases.map(sanitizeLine).join("\n")] as const] : []),
   ];
   return renderFields(fields, theme);
 }

@@ -1,11 +1,14 @@
 import type { Command } from "commander";
 import { errorText } from "../../lib/error-text.ts";
+import { RELEASES_FOLDER } from "../../lib/release/paths.ts";
+import { readReleases } from "../../lib/release/releases-state.ts";
 import { capitalize } from "../core/text.ts";
 import { ConfigError } from "../config/config-error.ts";
 import { describeState, judgeService } from "../core/doctor/judge-service.ts";
 import type { DeviceStatus } from "../local/api.ts";
 import { DaemonUnavailableError } from "../local/client.ts";
 import { deviceTroubles, troublesOf } from "../local/troubles.ts";
+import { releaseNotes, runningRelease } from "../updates/describe.ts";
 import type { Register } from "./register.ts";
 import { type Context, HUNG_HINT, withCommonOptions } from "./context.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
@@ -33,9 +36,13 @@ async function showStatus(context: Context): Promise<ExitCode> {
     const unit = await askServiceManager();
     const service = unit && judgeService(unit, new Map(), status.agent.pid);
     const troubles = [...(service?.verdict === "bad" ? [service] : []), ...troublesOf(status)].map(sentenceOf);
-    if (printer.json) printer.document({ ...status, troubles });
+    const releases = releaseNotes(
+      readReleases(RELEASES_FOLDER),
+      runningRelease(process.argv[1] ?? "", RELEASES_FOLDER),
+    );
+    if (printer.json) printer.document({ ...status, releases, troubles });
     else {
-      printer.line(renderStatus(status, printer.theme));
+      printer.line(renderStatus(status, printer.theme, releases));
       printDevice(printer, status.device);
       printTroubles(printer, troubles);
     }

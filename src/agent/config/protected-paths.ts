@@ -1,5 +1,6 @@
 import { basename, dirname, resolve } from "node:path";
 import type { ProtectedPath } from "../core/policy/path-policy-input.ts";
+import { PACKAGE_FOLDER, RELEASES_FOLDER } from "../../lib/release/paths.ts";
 import { localSocketPath, readOnlySocketPath, RUNTIME_SOCKET } from "./socket-path.ts";
 import type { Config } from "./load.ts";
 
@@ -66,8 +67,8 @@ export function listProtectedPaths(
     docker_config_file,
     ...registries.map(({ password_file: file }) => file),
   ];
-  // Certificates are not secret, but writing them changes which servers are trusted.
-  const written = [extra_ca_file, ...registries.map(({ ca_file: file }) => file)];
+  // Certificates and programs are not secret, but writing them changes which servers are trusted, and what the agent does.
+  const written = [RELEASES_FOLDER, PACKAGE_FOLDER, extra_ca_file, ...registries.map(({ ca_file: file }) => file)];
   return [
     ...toProtectedPaths(always, "always"),
     ...toProtectedPaths(written, "written"),

@@ -273,6 +273,18 @@ const cleanup = z.strictObject({
   }),
 });
 
+/** Read by the updater, which runs as root. */
+const agentUpdates = z.strictObject({
+  downgrade: z.boolean().default(false).meta({
+    description:
+      "Whether a release of the agent that is older than what runs may be installed, where the request asks for that.",
+  }),
+  trial_s: z.int().min(30).max(86_400).default(900).meta({
+    description:
+      "How long a new release of the agent may take to confirm that it works, before the device goes back to the version before.",
+  }),
+});
+
 export const configSchema = z
   .strictObject({
     control_plane_url: z
@@ -334,6 +346,7 @@ export const configSchema = z
     deploy: deploy.prefault({}),
     telemetry: telemetry.prefault({}),
     cleanup: cleanup.prefault({}),
+    agent_updates: agentUpdates.prefault({}),
     data: data.prefault({}),
     container_logs: containerLogs.prefault({}),
     networks: networks.prefault({}),

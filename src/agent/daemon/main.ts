@@ -64,6 +64,9 @@ import { CrashGuard } from "../store/crash-guard.ts";
 import { NotifyingStore } from "../store/notifying-store.ts";
 import { openStore } from "../store/open-store.ts";
 import { timeMarkIn } from "../store/time-mark.ts";
+import { RELEASES_FOLDER } from "../../lib/release/paths.ts";
+import { ociArchitecture } from "../../lib/release/architecture.ts";
+import { watchTrial } from "../updates/watch-trial.ts";
 import { createPreviousLogs } from "../store/previous-logs.ts";
 import { createDownloads } from "./downloads.ts";
 import { createRemoteAccess } from "./remote-access.ts";
@@ -127,6 +130,15 @@ async function run(start: Start): Promise<void> {
   // In a terminal, SIGHUP ends the process as usual.
   const onPolicy = (policy: Config["policy"]): void => remoteAccess.streams.allow(policy.remote_access);
   owned.use(isatty(0) ? undefined : reloadOnHangup({ config: start.loaded, logger, manager, onPolicy }));
+  const trialWatch = watchTrial({
+    ...apps.services,
+    releasesFolder: RELEASES_FOLDER,
+    stateDir: config.state_dir,
+    program: process.argv[1] ?? "",
+    architecture: ociArchitecture(process.arch),
+    isBusy: (app) => deployments.isBusy(app),
+    link: () => uplink.status(),
+  });
   manager.ready();
   const onStop = (): void => {
     crashGuard.stop();
@@ -134,8 +146,8 @@ async function run(start: Start): Promise<void> {
   };
   await untilStopped(logger, (signal) => {
     signal.addEventListener("abort", onStop, { once: true });
-    const parts = [uplink, reconciler, engine.restartPauses, reporting, images.sweeper, cleaner, scrubber, stateWatch];
-    return Promise.all(parts.map((part) => part.run(signal)));
+    const watches = [engine.restartPauses, images.sweeper, cleaner, scrubber, stateWatch, trialWatch];
+    return Promise.all([uplink, reconciler, reporting, ...watches].map((part) => part.run(signal)));
   });
   logger.info("edge-agent stops; the apps keep running");
 }

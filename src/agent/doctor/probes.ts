@@ -16,6 +16,7 @@ import { probeProxy } from "./probes/proxy.ts";
 import { probePublishing } from "./probes/publishing.ts";
 import { probeRegistry } from "./probes/registry.ts";
 import { probeCrashes, probeStore } from "./probes/store.ts";
+import { probeReleases } from "./probes/releases.ts";
 import { probeTcp } from "./probes/tcp.ts";
 import { probeTls } from "./probes/tls.ts";
 import { probeToken } from "./probes/token.ts";
@@ -45,4 +46,5 @@ export const PROBES: Readonly<Record<ProbedCheckId, Probe>> = {
   files: probeFiles,
   ports: probePorts,
   cgroups: probeCgroups,
+  releases: probeReleases,
 };

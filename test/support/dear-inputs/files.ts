@@ -1,4 +1,5 @@
 import { Readable } from "node:stream";
+import { zstdCompressSync } from "node:zlib";
 import { z } from "zod";
 import { parseConfig } from "../../../src/agent/config/load.ts";
 import { parseAnswer } from "../../../src/agent/engine/docker/get.ts";
@@ -11,6 +12,11 @@ import { parseEnvFile } from "../../../src/edgectl/compose/env-file.ts";
 import { parseAppFile } from "../../../src/edgectl/deploy/app-request.ts";
 import { loadDocument } from "../../../src/edgectl/documents/load.ts";
 import { Problems } from "../../../src/edgectl/documents/problems.ts";
+import { parseRequest } from "../../../src/lib/release/messages.ts";
+import { readRelease } from "../../../src/lib/release/read-release.ts";
+import { unverifiedStatement } from "../../../src/lib/release/statement.ts";
+import type { Disk } from "../../../src/updater/disk.ts";
+import { unpack } from "../../../src/updater/unpack.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { each, type EntryPoint, type Input, jsonInputs } from "./entry-point.ts";
 
@@ -100,6 +106,22 @@ function* tarInputs(): Generator<Input> {
   yield { name: "many headers", bytes: Buffer.concat([...directories, Buffer.alloc(1024)]) };
 }
 
+/** Takes everything, and keeps nothing. */
+const NO_DISK: Disk = {
+  makeFolder: () => undefined,
+  create: () => ({ write: () => undefined, sync: () => undefined, [Symbol.dispose]: () => undefined }),
+  link: () => undefined,
+  rename: () => undefined,
+  remove: () => undefined,
+  sync: () => undefined,
+  freeBytes: () => 0,
+};
+
+function* releaseInputs(): Generator<Input> {
+  for (const { name, bytes } of tarInputs()) yield { name, bytes: zstdCompressSync(bytes) };
+  yield { name: "zeros that unpack to much", bytes: zstdCompressSync(Buffer.alloc(256 * 1024 * 1024)) };
+}
+
 const page = z.looseObject({ items: z.array(z.looseObject({ id: z.string(), name: z.string() })) });
 
 /** What files, archives, the engine and, to edgectl, the service bring. */
@@ -183,6 +205,28 @@ export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
         // What is not passed on ends with an error.
         read().catch(() => resolve());
       }),
+  },
+  {
+    name: "documents of a release of the agent, and requests to its updater",
+    from: "file",
+    files: ["src/lib/release/fields.ts"],
+    inputs: () =>
+      jsonInputs("short", [
+        ['{"manifests":', "}"],
+        ['{"payloadType":"application/vnd.edge-agent.release.v1+json","payload":"","signatures":', "}"],
+      ]),
+    run: (bytes) =>
+      each(
+        [unverifiedStatement, parseRequest, (json: Buffer) => readRelease(() => json, unverifiedStatement, "amd64")],
+        (read) => read(bytes),
+      ),
+  },
+  {
+    name: "the archive of a release of the agent",
+    from: "file",
+    files: ["src/updater/unpack.ts"],
+    inputs: releaseInputs,
+    run: (bytes) => unpack(bytes, "/nowhere", 1024 * 1024, NO_DISK).catch(() => undefined),
   },
   {
     name: "usage records",

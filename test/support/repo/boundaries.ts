@@ -29,9 +29,10 @@ const AGENT: Readonly<Record<string, readonly string[]>> = {
   telemetry: [],
   live: ["apps", "engine", "host", "link", "store", "telemetry"],
   streams: ["apps", "engine", "link"],
+  updates: ["engine", "link", "store"],
   local: ["apps", "cleanup", "config", "engine", "host", "ledger", "link", "steps", "store"],
   service: ["config", "link", "store"],
-  doctor: ["config", "engine", "host", "link", "net", "registry", "store"],
+  doctor: ["config", "engine", "host", "link", "net", "registry", "store", "updates"],
   enrolment: ["config", "doctor", "net"],
   support: ["config", "store"],
 };
@@ -218,6 +219,17 @@ const CONSOLE_PACKAGES = [...BROWSER_PACKAGES, "zod"];
 
 const PARTS: readonly Part[] = [
   { folder: "src/protocol/", mayImport: [], packages: ["zod"] },
+  // Runs as root: nothing but Node.js and the formats of releases.
+  {
+    folder: "src/updater/",
+    mayImport: ["src/lib/release/", "src/lib/error-text.ts", "src/protocol/bounded-json.ts"],
+    packages: ["node:crypto", "node:fs", "node:path", "node:stream", "node:stream/promises", "node:zlib"],
+  },
+  {
+    folder: "src/lib/release/",
+    mayImport: ["src/protocol/bounded-json.ts"],
+    packages: ["node:crypto", "node:fs", "node:path"],
+  },
   { folder: "src/lib/", mayImport: ["src/protocol/"] },
   { folder: "src/agent/core/", mayImport: ["src/protocol/"], packages: [] },
   ...partsOf("src/agent/", AGENT),

@@ -23,6 +23,7 @@ export const CHECKS = [
   { id: "files", title: "File descriptors", needs: [] },
   { id: "ports", title: "Port range", needs: [] },
   { id: "cgroups", title: "Control groups", needs: [] },
+  { id: "releases", title: "Releases", needs: [] },
   { id: "agent", title: "Agent", needs: [] },
 ] as const satisfies readonly Check[];
 

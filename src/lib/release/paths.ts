@@ -1,0 +1,15 @@
+/** What the package of the system has brought. */
+export const PACKAGE_FOLDER = "/usr/lib/edge-agent";
+/** Further versions beside it, and what is known about them. Only root writes there. */
+export const RELEASES_FOLDER = "/var/lib/edge-agent-releases";
+/** Folder in the agent's state directory with a request to the updater, and the release it is about. */
+export const HANDOVER = "agent-update";
+export const REQUEST_FILE = "request.json";
+/** The OCI layout in the folder. */
+export const LAYOUT = "layout";
+/** File with the answer to the last request, in the folder of releases. */
+export const ANSWER_FILE = "answer.json";
+/** Public keys of those who may sign releases, in the package's folder. */
+export const KEYS = "release-keys";
+/** Describes the version of a folder with a program: `{"version": …, "floor": …}`. */
+export const DESCRIPTION = "release.json";

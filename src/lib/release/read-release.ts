@@ -1,0 +1,113 @@
+import { createHash } from "node:crypto";
+import { Fields } from "./fields.ts";
+import { ReleaseError } from "./release-error.ts";
+import type { Statement } from "./statement.ts";
+
+/** Media types of a release, as an OCI layout. */
+export const RELEASE_TYPES = {
+  index: "application/vnd.oci.image.index.v1+json",
+  manifest: "application/vnd.oci.image.manifest.v1+json",
+  config: "application/vnd.oci.image.config.v1+json",
+  layer: "application/vnd.oci.image.layer.v1.tar+zstd",
+  /** The manifest that carries the signature, and refers to the index. */
+  signature: "application/vnd.edge-agent.release-signature.v1",
+  envelope: "application/vnd.dsse.envelope.v1+json",
+} as const;
+
+/** Annotation of a manifest with the bytes of all files of its layer. */
+export const UNPACKED_BYTES = "io.edge-agent.release.unpacked-bytes";
+
+const MAX_DOCUMENT_BYTES = 64 * 1024;
+const MAX_LAYER_BYTES = 128 * 1024 * 1024;
+
+/** The release for one architecture. */
+export interface Release {
+  readonly statement: Statement;
+  readonly layer: Blob;
+  /** Bytes of its files. */
+  readonly unpackedBytes: number;
+  /** Paths in the layout of everything it consists of. */
+  readonly paths: readonly (readonly string[])[];
+}
+
+interface Blob {
+  readonly digest: string;
+  readonly bytes: number;
+}
+
+/** Reads a file of the layout. Throws a `ReleaseError`, of code `malformed` if it is larger than `maxBytes`. */
+export type ReadFile = (path: readonly string[], maxBytes: number) => Buffer;
+
+/**
+ * Reads a release of an OCI layout, but for its layer. Everything is reached from the signed digest, and nothing is
+ * parsed that is not what the signature is about, except the way to the signature.
+ *
+ * @param statementOf returns what an envelope states, or throws because it is not trusted
+ * @param architecture OCI's name, such as `arm64`
+ */
+export function readRelease(
+  readFile: ReadFile,
+  statementOf: (envelope: Uint8Array) => Statement,
+  architecture: string,
+): Release {
+  const paths: (readonly string[])[] = [["index.json"]];
+  const read = (blob: Blob, maxBytes = MAX_DOCUMENT_BYTES): Buffer => {
+    paths.push(pathOf(blob.digest));
+    return readBlob(readFile, blob, maxBytes);
+  };
+  const layout = Fields.parse("index.json", readFile(["index.json"], MAX_DOCUMENT_BYTES));
+  const statement = statementOf(read(findEnvelope(layout, read)));
+  // The size of the index is not signed, only its digest.
+  const entry = layout.list("manifests").find((manifest) => manifest.digest("digest") === statement.index);
+  if (!entry) throw new ReleaseError("incomplete", "the layout does not have the index that was signed");
+  const index = Fields.parse("the index", read(blobOf(entry)));
+  const chosen = index.list("manifests").find((manifest) => {
+    const platform = manifest.object("platform");
+    return platform.text("os") === "linux" && platform.text("architecture") === architecture;
+  });
+  if (!chosen)
+    throw new ReleaseError("wrong_architecture", `release ${statement.version} has nothing for ${architecture}`);
+  const manifest = Fields.parse("the manifest", read(blobOf(chosen)));
+  const [layer, ...others] = manifest.list("layers");
+  if (!layer || others.length > 0 || layer.text("mediaType") !== RELEASE_TYPES.layer)
+    throw new ReleaseError("malformed", "the manifest has other than one layer compressed with zstd");
+  const blob = blobOf(layer);
+  paths.push(pathOf(blob.digest));
+  const unpackedBytes = Number(manifest.object("annotations").text(UNPACKED_BYTES, /^\d{1,10}$/));
+  return { statement, layer: blob, unpackedBytes, paths };
+}
+
+/** Reads the layer of a release whose digests lead to it. @throws {ReleaseError} */
+export function readLayer(readFile: ReadFile, { layer }: Release): Buffer {
+  return readBlob(readFile, layer, MAX_LAYER_BYTES);
+}
+
+function findEnvelope(layout: Fields, read: (blob: Blob) => Buffer): Blob {
+  const signature = layout
+    .list("manifests")
+    .find((entry) => entry.has("artifactType") && entry.text("artifactType") === RELEASE_TYPES.signature);
+  if (!signature) throw new ReleaseError("unsigned", "the release is not signed");
+  const [envelope] = Fields.parse("the signature's manifest", read(blobOf(signature))).list("layers");
+  if (!envelope) throw new ReleaseError("unsigned", "the release is not signed");
+  return blobOf(envelope);
+}
+
+function blobOf(descriptor: Fields): Blob {
+  return { digest: descriptor.digest("digest"), bytes: descriptor.count("size") };
+}
+
+function readBlob(readFile: ReadFile, { digest, bytes }: Blob, maxBytes: number): Buffer {
+  if (bytes > maxBytes) throw new ReleaseError("malformed", `a part of the release has more than ${maxBytes} bytes`);
+  const content = readFile(pathOf(digest), bytes);
+  if (content.length !== bytes || digestOf(content) !== digest)
+    throw new ReleaseError("digest_mismatch", `a part of the release is not what was signed: ${digest}`);
+  return content;
+}
+
+function pathOf(digest: string): readonly string[] {
+  return ["blobs", ...digest.split(":")];
+}
+
+export function digestOf(content: Uint8Array): string {
+  return `sha256:${createHash("sha256").update(content).digest("hex")}`;
+}

@@ -1,0 +1,150 @@
+import type { KeyObject } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { errorText } from "../lib/error-text.ts";
+import { Fields } from "../lib/release/fields.ts";
+import { parseRequest, type UpdateAnswer, type UpdateRequest } from "../lib/release/messages.ts";
+import { ANSWER_FILE, DESCRIPTION } from "../lib/release/paths.ts";
+import { readLayer, readRelease } from "../lib/release/read-release.ts";
+import { ReleaseError } from "../lib/release/release-error.ts";
+import { isExecutable, TRIAL_TICK_S, versionToStart } from "../lib/release/releases-state.ts";
+import { verifiedStatement } from "../lib/release/statement.ts";
+import type { Disk } from "./disk.ts";
+import { Handover } from "./handover.ts";
+import { findObstacle } from "./judge.ts";
+import { Releases } from "./releases.ts";
+import { unpack } from "./unpack.ts";
+
+/** Free space that is left to others, in bytes. */
+const MIN_FREE_BYTES = 64 * 1024 * 1024;
+const MAX_DESCRIPTION_BYTES = 4096;
+const DEFAULT_TRIAL_S = 900;
+const MIN_TRIAL_S = TRIAL_TICK_S;
+const MAX_TRIAL_S = 86_400;
+
+export interface UpdaterOptions {
+  /** The agent's state directory. */
+  readonly stateFolder: string;
+  readonly releasesFolder: string;
+  readonly packageFolder: string;
+  readonly configFile: string;
+  /** OCI's name of this machine's. */
+  readonly architecture: string;
+  /** Reads the keys of those who may sign releases. Throws a `ReleaseError` if there is none. */
+  readonly readKeys: () => readonly KeyObject[];
+  readonly disk: Disk;
+}
+
+type Answer = UpdateAnswer & { readonly ok: boolean };
+
+/** Carries out the request that lies in the agent's state directory, and stores the answer beside the releases. */
+export async function handleRequest(options: UpdaterOptions): Promise<Answer> {
+  const releases = new Releases(options.releasesFolder, options.disk);
+  const answer = await answerTo(options, releases);
+  releases.answer(ANSWER_FILE, JSON.stringify(answer));
+  return answer;
+}
+
+async function answerTo(options: UpdaterOptions, releases: Releases): Promise<Answer> {
+  let id = "";
+  try {
+    using handover = new Handover(options.stateFolder);
+    const request = parseRequest(handover.readRequest());
+    id = request.id;
+    const version =
+      request.action === "confirm"
+        ? confirm(releases, request.version)
+        : await install(options, { releases, handover, request });
+    return { id, ok: true, version };
+  } catch (error) {
+    const code = error instanceof ReleaseError ? error.code : "failed";
+    return { id, ok: false, code, message: errorText(error) };
+  }
+}
+
+function confirm(releases: Releases, version: string): string {
+  const { trial, current } = releases.read();
+  // Asked again, after a kill before the answer.
+  if (trial === undefined && current === version) return version;
+  if (trial?.version !== version) throw new ReleaseError("not_on_trial", `release ${version} is not on trial`);
+  releases.confirmTrial(version);
+  return version;
+}
+
+interface Install {
+  readonly releases: Releases;
+  readonly handover: Handover;
+  readonly request: Extract<UpdateRequest, { action: "install" }>;
+}
+
+async function install(options: UpdaterOptions, { releases, handover, request }: Install): Promise<string> {
+  const { architecture, releasesFolder, disk } = options;
+  const keys = options.readKeys();
+  const release = readRelease(handover.readFile, (envelope) => verifiedStatement(envelope, keys), architecture);
+  const { version, index, floor } = release.statement;
+  const state = releases.read();
+  const { mayDowngrade, trialS } = readSettings(options.configFile);
+  const obstacle = findObstacle({
+    statement: release.statement,
+    running: readRunning(options, versionToStart(releasesFolder, state)),
+    state,
+    request,
+    mayDowngrade,
+  });
+  if (obstacle) throw obstacle;
+  releases.prune();
+  const required = release.unpackedBytes + MIN_FREE_BYTES;
+  const free = disk.freeBytes(releasesFolder);
+  if (free < required)
+    throw new ReleaseError(
+      "insufficient_disk",
+      `release ${version} needs ${required} bytes of disk, and ${free} are free`,
+    );
+  const layer = readLayer(handover.readFile, release);
+  try {
+    await releases.add(version, { version, floor, index }, (folder) =>
+      unpack(layer, folder, release.unpackedBytes, disk),
+    );
+  } catch (error) {
+    releases.discard();
+    throw error;
+  }
+  if (!["edge-agent", "node"].every((name) => isExecutable(join(releasesFolder, version, name))))
+    throw new ReleaseError(
+      "not_executable",
+      `the programs of release ${version} cannot be executed in ${releasesFolder}`,
+    );
+  const attempt = (state.setAside.get(version)?.attempt ?? 0) + 1;
+  releases.beginTrial(version, { attempt, maxTicks: Math.ceil(trialS / TRIAL_TICK_S) });
+  return version;
+}
+
+/** Reads what is known about the version that runs. */
+function readRunning(
+  { packageFolder, releasesFolder }: Pick<UpdaterOptions, "packageFolder" | "releasesFolder">,
+  chosen: string,
+): { readonly version: string; readonly floor: string } {
+  return readDescription(chosen === "package" ? packageFolder : join(releasesFolder, chosen));
+}
+
+/** @throws {ReleaseError} */
+export function readDescription(folder: string): { readonly version: string; readonly floor: string } {
+  const path = join(folder, DESCRIPTION);
+  const fields = Fields.parse(path, readFileSync(path).subarray(0, MAX_DESCRIPTION_BYTES));
+  return { version: fields.version("version"), floor: fields.version("floor") };
+}
+
+/** Reads what the device's owner has configured. An unreadable configuration allows nothing beyond the defaults. */
+function readSettings(path: string): { readonly mayDowngrade: boolean; readonly trialS: number } {
+  try {
+    const config = Fields.parse("the configuration", readFileSync(path), "file");
+    const settings = config.has("agent_updates") ? config.object("agent_updates") : new Fields("agent_updates", {});
+    const trialS = settings.has("trial_s") ? settings.count("trial_s") : DEFAULT_TRIAL_S;
+    return {
+      mayDowngrade: settings.flag("downgrade"),
+      trialS: Math.min(MAX_TRIAL_S, Math.max(MIN_TRIAL_S, trialS)),
+    };
+  } catch {
+    return { mayDowngrade: false, trialS: DEFAULT_TRIAL_S };
+  }
+}

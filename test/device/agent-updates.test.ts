@@ -1,0 +1,204 @@
+import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ARCHITECTURES } from "../../scripts/packaging/architectures.ts";
+import { readSigningKey } from "../../scripts/packaging/release-key.ts";
+import { writeRelease } from "../../scripts/packaging/write-release.ts";
+import { VERSION } from "../../src/lib/version.ts";
+import { succeed } from "../support/command.ts";
+import { Device } from "../support/device/device.ts";
+import { type DeviceEngine, devicesUnavailableReason, startDeviceEngine } from "../support/device/device-engine.ts";
+import { deviceImage, type Suite } from "../support/device/device-image.ts";
+import { appContainer, serviceState } from "../support/device/service.ts";
+import { TestBackend } from "../support/device/test-backend.ts";
+import { testPackage } from "../support/device/test-package.ts";
+import { documented, fill } from "../support/documentation.ts";
+import { webImage } from "../support/images.ts";
+import { tempDir } from "../support/temp-dir.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+const missing = await devicesUnavailableReason();
+const SUITES: readonly Suite[] = ["bookworm", "trixie"];
+const APP = "web";
+const GOOD = `${VERSION}+good`;
+const CRASHING = `${VERSION}+h.crashing`;
+const HANGING = `${VERSION}+h.hanging`;
+const FOREIGN = `${VERSION}+h.foreign`;
+const RELEASES = "/var/lib/edge-agent-releases";
+
+/* Updates of the agent on a whole device, with systemd and an engine. The tests of a suite run in order on one device. */
+describe.skipIf(missing !== undefined)("updates of the agent", () => {
+  const shared = new AsyncDisposableStack();
+  let engine: DeviceEngine;
+  let outside: TestBackend;
+  let folder: string;
+  let deb: string;
+  let image: string;
+
+  beforeAll(async () => {
+    engine = shared.use(await startDeviceEngine("engine"));
+    outside = shared.use(await TestBackend.start(engine.hostAddress));
+    folder = shared.use(await tempDir()).path;
+    await succeed("bash", ["-ec", documented("docs/agent-updates.md", "Making and signing a release")], {
+      cwd: folder,
+    });
+    const privateKey = await readSigningKey(join(folder, "release-key.pem"));
+    const publicKey = createPublicKey(privateKey);
+    deb = await testPackage(folder, { trustedKeys: [publicKey] });
+    await release(GOOD, privateKey);
+    await release(CRASHING, privateKey, "exit 1");
+    await release(HANGING, privateKey, "exec sleep infinity");
+    await release(FOREIGN, generateKeyPairSync("ed25519").privateKey);
+    await outside.registry.push(await webImage(), "team/web:1");
+    image = `${outside.registryHost}/team/web:1`;
+  }, 600_000);
+  afterAll(() => shared.disposeAsync());
+
+  /** Writes a release for this machine. @param script what it does in place of starting, if not this program */
+  async function release(version: string, key: KeyObject, script?: string): Promise<void> {
+    const broken = join(folder, "edge-agent");
+    if (script !== undefined) await writeFile(broken, `#!/bin/sh\n${script}\n`);
+    await writeRelease({
+      architectures: ARCHITECTURES.filter(({ node }) => node === process.arch),
+      version,
+      folder,
+      compression: "quick",
+      key,
+      change: async (files) =>
+        files.map((file) => (script !== undefined && file.to === "edge-agent" ? { ...file, from: broken } : file)),
+    });
+  }
+
+  describe.each(SUITES)("with Debian %s", (suite) => {
+    const owned = new AsyncDisposableStack();
+    let device: Device;
+    let startedAt: string;
+
+    beforeAll(async () => {
+      device = owned.use(
+        await Device.start({
+          engineSocket: engine.socketPath,
+          image: await deviceImage(engine.socketPath, suite),
+          insecureRegistries: [outside.registryHost],
+        }),
+      );
+      const asset = await outside.asset(`updated-${suite}`);
+      await device.copy(deb, "/root/edge-agent.deb");
+      await device.succeed("dpkg --install /root/edge-agent.deb");
+      await device.copy(outside.caFile, "/etc/edge-agent/ca.pem");
+      await device.succeed("chmod 644 /etc/edge-agent/ca.pem");
+      await device.succeed(
+        `sed -i '1a "extra_ca_file": "/etc/edge-agent/ca.pem", "agent_updates": {"trial_s": 300},' /etc/edge-agent/config.json`,
+      );
+      await device.succeed(`edge-agent enroll --url ${outside.agentUrl} --token-file -`, `${asset.deviceToken}\n`);
+      await device.succeed("systemctl restart edge-agent");
+      await untilOnlineFrom("/usr/lib/edge-agent");
+      expect(await outside.deploy(asset, { name: APP, image })).toMatchObject({ status: "Success" });
+      startedAt = (await appContainer(device, APP))?.startedAt ?? "";
+    }, 900_000);
+    afterAll(() => owned.disposeAsync());
+
+    const expectUntouched = async (): Promise<void> =>
+      expect(await appContainer(device, APP)).toMatchObject({ running: true, startedAt });
+    const install = async (version: string, options = ""): ReturnType<Device["run"]> => {
+      const layout = `/root/${version}.oci`;
+      await device.copy(join(folder, `edge-agent_${version}.oci`), layout);
+      return await device.run(`edge-agent releases install ${layout} ${options}`);
+    };
+    /** The folder of the program that the service runs, once it is online. */
+    const untilOnlineFrom = async (program: string, timeoutMs = 120_000): Promise<void> =>
+      void (await waitFor(
+        `the agent of ${program} to be online`,
+        async () => {
+          const { pid, text } = await serviceState(device);
+          const command = (await device.run(`readlink /proc/${pid}/exe`)).stdout.trim();
+          return (
+            (text.startsWith("Online") && command === `${program}/node`) ||
+            Promise.reject(new Error(`${command} ${text}`))
+          );
+        },
+        { timeoutMs, intervalMs: 500 },
+      ));
+    const journal = (): Promise<string> =>
+      device.succeed("journalctl -o cat --quiet -u edge-agent -u edge-agent-update -u edge-agent-trial");
+
+    test("the units are closed, and the updater may do no more than read and write releases", async () => {
+      for (const unit of ["edge-agent", "edge-agent-update", "edge-agent-trial"]) {
+        const report = await device.succeed(`systemd-analyze security ${unit}.service --no-pager`);
+        const exposure = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(report)?.[1]);
+        expect([unit, exposure <= 2.5, exposure]).toEqual([unit, true, exposure]);
+      }
+      const denied = await device.run(`setpriv --reuid edge-agent --clear-groups touch ${RELEASES}/x`);
+      expect(denied.code).not.toBe(0);
+    });
+
+    test("a release of a foreign key is refused, and nothing changes", async () => {
+      expect(await install(FOREIGN)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining("untrusted_key") as string,
+      });
+      await untilOnlineFrom("/usr/lib/edge-agent");
+      await expectUntouched();
+    });
+
+    test("a good release runs on trial, confirms itself, and survives a reboot", async () => {
+      await device.copy(join(folder, `edge-agent_${GOOD}.oci`), `/root/edge-agent_${GOOD}.oci`);
+      const commands = fill(documented("docs/agent-updates.md", "Installing a release"), { VERSION: GOOD });
+      expect(await device.succeed(`set -e; cd; ${commands}`)).toMatch(/runs on trial[^]*VERSION +STATE/);
+      await untilOnlineFrom(`${RELEASES}/${GOOD}`);
+      expect(await device.succeed("edge-agent status")).toContain(`${GOOD} is on trial: start 1 of 3`);
+      await expectUntouched();
+      await device.until(`[ "$(readlink ${RELEASES}/current)" = ${GOOD} ] && [ ! -e ${RELEASES}/trial ]`, 180_000);
+      await device.until("! systemctl is-active --quiet edge-agent-trial.timer");
+      expect(await device.succeed("edge-agent releases")).toMatch(/\+good +runs, confirmed/);
+      expect(await device.succeed("edge-agent doctor")).toContain("Nothing is broken");
+      await expectUntouched();
+      await device.reboot();
+      await untilOnlineFrom(`${RELEASES}/${GOOD}`);
+      startedAt = (await appContainer(device, APP))?.startedAt ?? "";
+    });
+
+    test("a release that crashes is set aside after three starts, and the one before runs with its apps untouched", async () => {
+      expect(await install(CRASHING)).toMatchObject({ code: 0 });
+      await device.until(`[ -e ${RELEASES}/set-aside/${CRASHING} ]`, 180_000);
+      await untilOnlineFrom(`${RELEASES}/${GOOD}`);
+      expect(await device.succeed("edge-agent releases")).toMatch(/h\.crashing +set aside: it ended 3 times/);
+      expect((await journal()).match(/\(crashed\)/g)).toHaveLength(1);
+      await expectUntouched();
+      expect(await install(CRASHING)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining("set_aside") as string,
+      });
+      await expectUntouched();
+    });
+
+    test("a release that hangs before it is ready is ended by the timer, and the pin of a person holds meanwhile", async () => {
+      await device.succeed(`sed -i 's/"trial_s": 300/"trial_s": 30/' /etc/edge-agent/config.json`);
+      expect(await install(HANGING)).toMatchObject({ code: 0 });
+      await device.until(`grep -q unconfirmed ${RELEASES}/set-aside/${HANGING}`, 120_000);
+      await untilOnlineFrom(`${RELEASES}/${GOOD}`);
+      await expectUntouched();
+      const [pinPackage = "", pinVersion = "", unpin = ""] = documented(
+        "docs/agent-updates.md",
+        "What runs, and choosing it",
+      ).split("\n");
+      await device.succeed(pinPackage);
+      await untilOnlineFrom("/usr/lib/edge-agent");
+      await device.succeed(fill(pinVersion, { "1.4.0": GOOD }));
+      await untilOnlineFrom(`${RELEASES}/${GOOD}`);
+      await device.succeed(unpin);
+      await untilOnlineFrom(`${RELEASES}/${GOOD}`);
+      await expectUntouched();
+    });
+
+    test("a purge removes the releases too", async () => {
+      await device.succeed("dpkg --purge edge-agent");
+      expect(await device.succeed("find /etc /usr /var/lib /var/log /run -xdev -name '*edge-agent*'")).toBe("");
+      await expectUntouched();
+    });
+  });
+});
+
+// Shows the reason if the suite is skipped.
+if (missing !== undefined) test("updates of the agent", ({ skip }) => skip(missing));

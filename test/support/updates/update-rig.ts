@@ -1,0 +1,178 @@
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
+import { chmodSync, cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { zstdCompressSync } from "node:zlib";
+import { type ReleaseContent, writeReleaseLayout } from "../../../scripts/packaging/release-layout.ts";
+import { type UpdateAnswer } from "../../../src/lib/release/messages.ts";
+import { digestOf } from "../../../src/lib/release/read-release.ts";
+import { type ReleasesState, readReleases } from "../../../src/lib/release/releases-state.ts";
+import { type Disk, nodeDisk } from "../../../src/updater/disk.ts";
+import { readTrustedKeys } from "../../../src/updater/trusted-keys.ts";
+import { handleRequest } from "../../../src/updater/updater.ts";
+import { run } from "../command.ts";
+import { tempDir } from "../temp-dir.ts";
+import { tarOf, type TarEntry } from "./raw-tar.ts";
+
+export const PACKAGE_VERSION = "1.0.0";
+const SCRIPTS = ["launcher", "select-release", "release-trial"];
+const PROGRAM: readonly TarEntry[] = [
+  { path: "edge-agent", mode: 0o755, content: '#!/bin/sh\necho "${0%/*} $*"\n' },
+  { path: "node", mode: 0o755, content: "#!/bin/sh\n" },
+  { path: "lib/", type: "5", mode: 0o755 },
+  { path: "lib/library.so.1", content: "library" },
+];
+
+const SYSTEMCTL = 'if [ "$1" = is-active ]; then echo active; exit; fi\necho "$@" ';
+
+interface ReleaseOptions extends Partial<Omit<ReleaseContent, "images">> {
+  readonly entries?: readonly TarEntry[];
+  /** In place of the layer's own. */
+  readonly unpackedBytes?: number;
+  readonly architecture?: string;
+  readonly layer?: Uint8Array;
+}
+
+/** The disk without flushes, which take most of the time beside other tests, and which nothing here can see. */
+export const UNFLUSHED: Disk = {
+  ...nodeDisk,
+  create: (path, mode) => ({ ...nodeDisk.create(path, mode), sync: () => undefined }),
+  rename: renameSync,
+  sync: () => undefined,
+};
+
+/** The folders of a device as updater, launcher and agent see them, with the real scripts of the package. */
+export class UpdateRig implements AsyncDisposable {
+  readonly root: string;
+  readonly key: KeyObject;
+  readonly #owned: AsyncDisposable;
+
+  private constructor(owned: AsyncDisposable & { readonly path: string }) {
+    this.#owned = owned;
+    this.root = owned.path;
+    const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+    this.key = privateKey;
+    for (const folder of ["state/agent-update", "releases", "package/release-keys", "run", "bin"])
+      mkdirSync(join(this.root, folder), { recursive: true });
+    writeFileSync(this.path("package/release-keys/own.pem"), publicKey.export({ type: "spki", format: "pem" }));
+    writeFileSync(this.path("package/release.json"), JSON.stringify({ version: PACKAGE_VERSION, floor: "0.9.0" }));
+    for (const { path, content = "" } of PROGRAM.filter(({ type }) => type !== "5")) {
+      if (!path.includes("/")) writeFileSync(this.path("package", path), content, { mode: 0o755 });
+    }
+    writeFileSync(this.path("config.json"), "{}");
+    writeFileSync(this.path("bin/systemctl"), `#!/bin/sh\n${SYSTEMCTL}>>${this.path("systemctl.log")}\n`, {
+      mode: 0o755,
+    });
+    writeFileSync(this.path("bin/sync"), "#!/bin/sh\n", { mode: 0o755 });
+    // The tests need no root.
+    writeFileSync(this.path("bin/id"), "#!/bin/sh\necho 0\n", { mode: 0o755 });
+    for (const name of SCRIPTS) {
+      const script = readFileSync(join("packaging", name), "utf8");
+      writeFileSync(this.path("package", name), this.#moved(script), { mode: 0o755 });
+    }
+  }
+
+  static async create(): Promise<UpdateRig> {
+    return new UpdateRig(await tempDir());
+  }
+
+  path(...names: readonly string[]): string {
+    return join(this.root, ...names);
+  }
+
+  get state(): ReleasesState {
+    return readReleases(this.path("releases"));
+  }
+
+  /** Writes a release, signed by the key that the device trusts unless said otherwise, and returns its layout. */
+  async release(version: string, options: ReleaseOptions = {}): Promise<string> {
+    const { entries = PROGRAM, architecture = "amd64", layer, unpackedBytes, ...content } = options;
+    const tar = tarOf(entries);
+    const image = {
+      architecture,
+      layer: layer ?? zstdCompressSync(tar),
+      diffId: digestOf(tar),
+      unpackedBytes: unpackedBytes ?? entries.reduce((sum, entry) => sum + (entry.content?.length ?? 0), 0),
+    };
+    const folder = this.path("layouts", version);
+    rmSync(folder, { recursive: true, force: true });
+    await writeReleaseLayout(folder, {
+      version,
+      floor: "0.9.0",
+      oldestProtocol: 1,
+      signedAt: "2026-11-28T00:00:00.000Z",
+      key: this.key,
+      ...content,
+      images: [image],
+    });
+    return folder;
+  }
+
+  /** Puts a layout where the agent leaves it, and asks for it. */
+  handOver(layout: string, request: object = {}): void {
+    rmSync(this.path("state/agent-update/layout"), { recursive: true, force: true });
+    cpSync(layout, this.path("state/agent-update/layout"), { recursive: true });
+    this.ask({ action: "install", ...request });
+  }
+
+  ask(request: object): void {
+    const path = this.path("state/agent-update/request.json");
+    writeFileSync(path, JSON.stringify({ id: "1", ...request }));
+    chmodSync(path, 0o600);
+  }
+
+  /** Runs the updater. */
+  async handle(disk: Disk = UNFLUSHED): Promise<UpdateAnswer> {
+    return await handleRequest({
+      stateFolder: this.path("state"),
+      releasesFolder: this.path("releases"),
+      packageFolder: this.path("package"),
+      configFile: this.path("config.json"),
+      architecture: "amd64",
+      readKeys: () => readTrustedKeys(this.path("package/release-keys"), process.getuid?.() ?? 0),
+      disk,
+    });
+  }
+
+  async install(
+    version: string,
+    { request = {}, ...options }: ReleaseOptions & { readonly request?: object } = {},
+  ): Promise<UpdateAnswer> {
+    this.handOver(await this.release(version, options), request);
+    return await this.handle();
+  }
+
+  async confirm(version: string): Promise<UpdateAnswer> {
+    this.ask({ action: "confirm", version });
+    return await this.handle();
+  }
+
+  /** Runs one of the package's scripts. */
+  async script(name: string, ...args: readonly string[]): ReturnType<typeof run> {
+    const env = { PATH: `${this.path("bin")}:${process.env["PATH"] ?? ""}` };
+    return await run("sh", [this.path("package", name), ...args], { env });
+  }
+
+  /** Starts the service as its unit does, and returns the version that runs. */
+  async start(): Promise<string> {
+    await this.script("release-trial", "prepare");
+    return await this.running();
+  }
+
+  /** The version that the launcher starts. */
+  async running(): Promise<string> {
+    const { stdout } = await this.script("launcher", "run");
+    const folder = stdout.split(" ")[0]?.trim() ?? "";
+    return folder === this.path("package") ? "package" : folder.replace(`${this.path("releases")}/`, "");
+  }
+
+  #moved(script: string): string {
+    return script
+      .replaceAll("/usr/lib/edge-agent", this.path("package"))
+      .replaceAll("/var/lib/edge-agent-releases", this.path("releases"))
+      .replaceAll("/run/edge-agent-program", this.path("run/edge-agent-program"));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return Promise.resolve(this.#owned[Symbol.asyncDispose]());
+  }
+}
