@@ -37,7 +37,7 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
   let image: string;
 
   beforeAll(async () => {
-    engine = shared.use(await startDeviceEngine("engine"));
+    engine = shared.use(await startDeviceEngine("updates"));
     outside = shared.use(await TestBackend.start(engine.hostAddress));
     folder = shared.use(await tempDir()).path;
     await succeed("bash", ["-ec", documented("docs/agent-updates.md", "Making and signing a release")], {

@@ -208,7 +208,7 @@ export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
   },
   {
     name: "documents of a release of the agent, and requests to its updater",
-    from: "file",
+    from: "image",
     files: ["src/lib/release/fields.ts"],
     inputs: () =>
       jsonInputs("short", [
@@ -223,7 +223,7 @@ export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
   },
   {
     name: "the archive of a release of the agent",
-    from: "file",
+    from: "image",
     files: ["src/updater/unpack.ts"],
     inputs: releaseInputs,
     run: (bytes) => unpack(bytes, "/nowhere", 1024 * 1024, NO_DISK).catch(() => undefined),
