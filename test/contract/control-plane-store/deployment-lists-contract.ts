@@ -5,7 +5,7 @@ import type { DeploymentFilter } from "../../../src/control-plane/store/deployme
 import { MAX_PAGE_BYTES } from "../../../src/control-plane/store/deployments.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { parseSelector } from "../../../src/protocol/selector.ts";
-import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
+import { commandOf, failed, receivedDeployment, SUCCEEDED, T0 } from "../../support/deployment-record.ts";
 import { createDeployment } from "../../support/store-deployment.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import { ACCOUNT, describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
@@ -36,9 +36,7 @@ async function listAll(
 }
 
 const ended = (status: "Success" | "Fail", at: number): Partial<Deployment> => ({
-  status,
-  finishedAtMs: T0 + at,
-  delivery: undefined,
+  state: { ...(status === "Success" ? SUCCEEDED : failed()), finishedAtMs: T0 + at },
   finishDueMs: undefined,
   replyDueMs: undefined,
 });
@@ -103,7 +101,7 @@ export function deploymentListsContract(harness: StoreHarness): void {
       await using store = await openWithAccounts(harness);
       const spec = { name: "web", environments: [{ key: "A", value: "x".repeat(MAX_PAGE_BYTES / 2) }] };
       for (const [index, id] of ["dep_1", "dep_2", "dep_3"].entries())
-        await create(store, { id, createdAtMs: T0 + index, spec });
+        await create(store, { id, createdAtMs: T0 + index, command: commandOf("deploy", spec) });
       expect(await listAll(store, {}, { limit: 10 })).toEqual({ ids: ["dep_3", "dep_2", "dep_1"], pages: [2, 1] });
     });
   });

@@ -139,7 +139,7 @@ export function preconditionsContract(harness: StoreHarness): void {
     test("an asset is removed only as it was", async () => {
       await using store = await openWithAccounts(harness);
       const asset = await register(store, someAsset());
-      await store.assets.renameAsset(asset.uuid, "renamed");
+      await store.assets.describeAsset(asset.uuid, { name: "renamed" });
       const remove = (name: string) =>
         store.assets.removeAsset(asset.uuid, audit, (current) => unchanged(name)(current.name));
       await expect(remove(asset.name)).rejects.toThrow(Stale);
