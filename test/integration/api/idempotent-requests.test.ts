@@ -6,6 +6,7 @@ import { someAudit, someSession } from "../../support/control-plane/people.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { MAX_IDEMPOTENT_REQUEST_MS } from "../../../src/control-plane/store/idempotency.ts";
 import { waitFor } from "../../support/wait-for.ts";
+import type { KeyStore } from "../../../src/control-plane/store/accounts.ts";
 import { StoreUnavailableError } from "../../../src/control-plane/store/unavailable.ts";
 
 /* Requests that are repeated with their `Idempotency-Key`. `strict-requests.test.ts` walks over all operations. */
@@ -17,10 +18,29 @@ let loseResponses = false;
 /** Number of times that the database does not respond when a response is recorded. */
 let outages = 0;
 
+/** The database is lost before or after it has stored a key. */
+let isLost: "before" | "after" | undefined;
+
+const createKey: KeyStore["createKey"] = async (...call) => {
+  const lost = isLost;
+  isLost = undefined;
+  if (lost === "before") throw new StoreUnavailableError("lost");
+  const result = await control.store.keys.createKey(...call);
+  if (lost === "after") throw new StoreUnavailableError("lost");
+  return result;
+};
+
 beforeAll(async () => {
   control = await startControlPlane({
     decorateStore: (store) => ({
       ...store,
+      keys: new Proxy(store.keys, {
+        get(keys, name) {
+          if (name === "createKey") return createKey;
+          const value: unknown = Reflect.get(keys, name);
+          return typeof value === "function" ? value.bind(keys) : value;
+        },
+      }),
       idempotency: {
         claim: (...call) => store.idempotency.claim(...call),
         release: (...call) => store.idempotency.release(...call),
@@ -215,6 +235,18 @@ test("a change whose response was lost with the process is not made twice", asyn
     body: { code: "IdempotencyResponseLost" },
   });
   expect(await keysNamed("lost")).toBe(1);
+});
+
+test("a request whose outcome the database did not confirm is carried out once", async () => {
+  isLost = "before";
+  expect((await send("/v1/api-keys", "before", { body: { name: "before" } })).status).toBe(503);
+  expect((await send("/v1/api-keys", "before", { body: { name: "before" } })).status).toBe(201);
+  isLost = "after";
+  expect((await send("/v1/api-keys", "after", { body: { name: "after" } })).status).toBe(503);
+  expect((await send("/v1/api-keys", "after", { body: { name: "after" } })).body.code).toBe("IdempotencyInProgress");
+  letTimePass();
+  expect((await send("/v1/api-keys", "after", { body: { name: "after" } })).body.code).toBe("IdempotencyResponseLost");
+  expect([await keysNamed("before"), await keysNamed("after")]).toEqual([1, 1]);
 });
 
 test("a response that could not be recorded is recorded when the database responds again", async () => {
