@@ -5,14 +5,17 @@ import type { AppFile } from "../../protocol/app-files.ts";
 type Content = Pick<AppFile, "content" | "content_base64" | "content_gzip">;
 
 /** Smaller contents are sent as they are: requests are read by people, and older devices do not unpack them. */
-const MIN_PACKED_BYTES = 16_384;
+const MIN_PACKED_BYTES = 2_048;
 
-/** Returns the field of a file that has its content: as text if it is text, packed if that saves half of it. */
+/** Share of a content that it may have packed. */
+const WORTHWHILE = 0.75;
+
+/** Returns the field of a file that has its content: as text if it is text, packed if that saves a quarter of it. */
 export function contentFields(bytes: Buffer): Content {
   const plain = plainContent(bytes);
   if (bytes.length < MIN_PACKED_BYTES) return plain;
   const packed = gzipSync(bytes, { level: 9 }).toString("base64");
-  return packed.length <= bytes.length / 2 ? { content_gzip: packed } : plain;
+  return packed.length <= bytes.length * WORTHWHILE ? { content_gzip: packed } : plain;
 }
 
 /** As text where that is what it is, and no longer than base64: most control characters take six bytes in JSON. */
