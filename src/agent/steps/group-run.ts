@@ -155,8 +155,9 @@ export class GroupRun {
   }
 
   #failureOf(child: Child): Failure {
-    const ofAll = this.#record.options.dry_run ? dryRunFailure(this.children) : undefined;
-    return ofAll ?? groupFailure(recordOf(child), this.#notInRequest());
+    const left = this.#notInRequest();
+    const ofAll = this.#record.options.dry_run ? dryRunFailure(this.children, left) : undefined;
+    return ofAll ?? groupFailure(recordOf(child), left);
   }
 
   #advance(child: Child, phase: GroupPhase): void {

@@ -39,4 +39,15 @@ describe("a dry run that fails", () => {
     expect(end?.message).toContain("No app was changed.");
     expect(end?.details).not.toHaveProperty("not_restored");
   });
+
+  it("says that an app of the project is in the way which the request leaves out", async () => {
+    await using rig = new AgentRig();
+    for (const app of ["old", "new"]) rig.engine.addImage(image(app));
+    const volumes = [{ name: "data", target: "/data" }];
+    rig.deployments.apply("g1", group([entry("old", { volumes })]));
+    expect(await rig.untilEnd("g1")).toMatchObject({ status: "Success" });
+    rig.deployments.apply("g2", group([entry("new", { volumes })]), { dry_run: true });
+    const end = await rig.untilEnd("g2");
+    expect(end?.message).toContain("old is of the same project and not in the request: prune removes it first.");
+  });
 });

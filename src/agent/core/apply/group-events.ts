@@ -44,9 +44,10 @@ export function groupFailure({ app, failure }: DeploymentRecord, notInRequest: r
   return { code, message: `App ${app}: ${text}${advice}`, step, details: { ...named, app } };
 }
 
-/** Returns the failure of a dry run: that of the first app, with those of all others. */
-export function dryRunFailure(children: Children): Failure | undefined {
-  const [first, ...others] = children.flatMap((record) => (record.failure ? [groupFailure(record)] : []));
+/** Returns the failure of a dry run: that of the first app, with those of all others. @param notInRequest as for one app */
+export function dryRunFailure(children: Children, notInRequest: readonly string[]): Failure | undefined {
+  const failed = children.filter(({ failure }) => failure !== undefined);
+  const [first, ...others] = failed.map((record) => groupFailure(record, notInRequest));
   if (!first || others.length === 0) return first;
   const message = [first, ...others].map((failure) => failure.message).join(" ");
   const failures = [first, ...others].map(({ code, message: text, details }) => {
