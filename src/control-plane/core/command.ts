@@ -5,7 +5,6 @@ import type { AppliedApp } from "../../protocol/apply.ts";
 import type { DeployOptions, RegistryAuth } from "../../protocol/deploy-request.ts";
 import type { ProtocolFeature, RequiredFeature } from "../../protocol/features.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
-import type { Deployment } from "./deployment.ts";
 
 /** What a deployment does, with its specification: as it was requested, or masked. */
 export type Command =
@@ -32,19 +31,26 @@ export interface AppCommand {
   readonly waitForDeviceS?: number | undefined;
 }
 
+/** What a device is sent of a deployment. */
+interface SentCommand {
+  readonly id: string;
+  readonly app: string;
+  readonly command: Command;
+  readonly options: Omit<DeployOptions, "registry_auth">;
+}
+
 /**
  * Returns the frame that sends the deployment to its device, which must have the features it requires.
  *
  * @param supports whether the device has a feature
  */
 export function commandFrame(
-  deployment: Deployment,
+  { id, app, command, options: recorded }: SentCommand,
   registryAuth: RegistryAuth | undefined,
   supports: (feature: ProtocolFeature) => boolean,
 ): ControlFrame {
-  const { id, app, command } = deployment;
   const known = (spec: unknown): unknown => withoutUnknownNulls(spec, supports);
-  const given = { ...deployment.options, ...(registryAuth && { registry_auth: registryAuth }) };
+  const given = { ...recorded, ...(registryAuth && { registry_auth: registryAuth }) };
   const options = Object.keys(given).length > 0 && { options: given };
   switch (command.action) {
     case "apply": {
