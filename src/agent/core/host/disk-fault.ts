@@ -19,7 +19,7 @@ export function describeDiskFault(
     case "EDQUOT":
       return {
         text: `The file system of ${directory} is full.`,
-        next: `Free space there: df -h ${directory}; sudo journalctl --vacuum-size=50M; sudo docker system df shows what images take`,
+        next: `Free space there: df -h ${directory}, and df -i ${directory} for the number of files; sudo journalctl --vacuum-size=50M; sudo docker system df shows what images take`,
       };
     case "EACCES":
     case "EPERM":

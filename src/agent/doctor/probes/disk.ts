@@ -15,10 +15,20 @@ export const probeDisk: Probe = async (context, signal) => {
     () => undefined,
   );
   const places = [
-    { path: stateDir, reserve: STATE_RESERVE_BYTES },
-    ...(dataRoot ? [{ path: dataRoot, reserve: deploy.disk_reserve_bytes }] : []),
+    // Whether the state can be written is tried by another check, and is what the agent goes by.
+    { path: stateDir, reserve: STATE_RESERVE_BYTES, judge: warning, next: `df -h ${stateDir}` },
+    ...(dataRoot
+      ? [
+          {
+            path: dataRoot,
+            reserve: deploy.disk_reserve_bytes,
+            judge: bad,
+            next: "sudo docker system df shows what images take",
+          },
+        ]
+      : []),
   ];
-  const verdicts = await Promise.all(places.map(({ path, reserve }) => checkSpace(path, reserve)));
+  const verdicts = await Promise.all(places.map(checkSpace));
   return (
     verdicts.find(({ verdict }) => verdict === "bad") ??
     verdicts.find(({ verdict }) => verdict === "warning") ??
@@ -26,21 +36,30 @@ export const probeDisk: Probe = async (context, signal) => {
   );
 };
 
-async function checkSpace(path: string, reserve: number): Promise<CheckResult> {
+interface Place {
+  readonly path: string;
+  /** Bytes. */
+  readonly reserve: number;
+  /** What it counts as to have less. */
+  readonly judge: typeof bad;
+  readonly next: string;
+}
+
+async function checkSpace({ path, reserve, judge, next }: Place): Promise<CheckResult> {
   const stats = await statfs(path).catch(() => undefined);
   // A missing path is reported by another check.
   if (!stats) return good(`${path} cannot be seen.`);
   const free = stats.bavail * stats.bsize;
   const text = `${formatBytes(free)} free at ${path}`;
   if (free < reserve) {
-    return bad(
+    return judge(
       `${text}, and ${formatBytes(reserve)} are held in reserve.`,
-      `Free space there: sudo docker system df shows what images take; see also journalctl --disk-usage.`,
+      `Free space there: ${next}; see also journalctl --disk-usage.`,
     );
   }
   // File systems without a fixed number of inodes report 0.
   if (stats.files > 0 && stats.ffree < MIN_FREE_INODES) {
-    return bad(
+    return judge(
       `${path} has ${stats.ffree} inodes left.`,
       "Remove what made so many small files; free bytes do not help.",
     );

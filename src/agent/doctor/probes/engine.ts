@@ -2,7 +2,10 @@ import { statSync } from "node:fs";
 import { errorText } from "../../../lib/error-text.ts";
 import { engineDifferences, oldEngine } from "../../core/deployment/engine-differences.ts";
 import { capitalize } from "../../core/text.ts";
-import { bad, good, type Probe, type ProbeContext, warning } from "../probe.ts";
+import { bad, good, type Probe, type ProbeContext, settingsOf, warning } from "../probe.ts";
+
+/** Where Docker listens, unless the configuration says otherwise. */
+const DOCKER_SOCKET = "/run/docker.sock";
 
 /** The container engine responds and its version is supported. */
 export const probeEngine: Probe = async (context, signal) => {
@@ -18,6 +21,12 @@ export const probeEngine: Probe = async (context, signal) => {
       ? warning(text, "Run the engine as root, or give its user these control groups: see docs/engines.md.")
       : good(text);
   } catch (error) {
+    const directory = [settingsOf(context).engine.socket ?? DOCKER_SOCKET].find(isDirectory);
+    if (directory !== undefined)
+      return bad(
+        `${directory} is a directory and no socket: a container that mounts it was started before the engine listened.`,
+        `sudo rmdir ${directory} && sudo systemctl restart docker.socket docker`,
+      );
     return bad(`${capitalize(errorText(error))}.`, nextFor(error, context, signal.aborted));
   }
 };
@@ -32,7 +41,11 @@ function nextFor(error: unknown, { isService }: ProbeContext, isLate: boolean): 
   const unit = isPodman ? "podman.socket" : "docker";
   if (isLate || /no answer/.test(errorText(error))) return `sudo systemctl restart ${unit}`;
   const why = `sudo journalctl -u ${isPodman ? "podman" : "docker"} -n 20`;
-  return `sudo systemctl start ${unit}. If it does not stay up, see why: ${why}. Where it listens elsewhere, set engine.socket in the configuration.`;
+  return `sudo systemctl start ${unit}. If it is masked, first: sudo systemctl unmask ${isPodman ? "podman podman.socket" : "docker docker.socket"}. If it does not stay up, see why: ${why}. Where it listens elsewhere, set engine.socket in the configuration.`;
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 function isPodmanSocket(path: string): boolean {

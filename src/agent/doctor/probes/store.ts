@@ -18,7 +18,7 @@ export const probeStore: Probe = async (context) => {
     return bad(
       `${errorText(error)}.`,
       error instanceof StoreError && error.kind === "damaged"
-        ? "Restart the agent: it sets a damaged store aside and finds its apps again. If it comes back, the disk is failing."
+        ? "sudo systemctl restart edge-agent, which sets the damaged store aside and finds its apps again. If it comes back, the disk is failing."
         : "See whether the service's user can write the state directory, and whether its disk fails: sudo dmesg | grep -i error",
     );
   }

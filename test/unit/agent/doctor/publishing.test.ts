@@ -1,9 +1,9 @@
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import type { EngineErrorKind } from "../../../../src/agent/core/error-kind.ts";
 import type { ProbeContext } from "../../../../src/agent/doctor/probe.ts";
-import { probePublishing } from "../../../../src/agent/doctor/probes/publishing.ts";
+import { tryPublishing } from "../../../../src/agent/doctor/probes/publishing.ts";
 import { EngineError } from "../../../../src/agent/engine/engine-error.ts";
 import { deployedApps } from "../../../support/reconciler-rig.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
@@ -23,7 +23,11 @@ async function onDevice(...apps: string[]) {
   const config = new Error("device_token_file /etc/edge-agent/token cannot be read");
   const settings = { state_dir: directory.path };
   const context = { config, settings, engine: rig.engine, openStore: async () => store } as unknown as ProbeContext;
-  return { rig, probe: () => probePublishing(context, signal) };
+  const proc = join(directory.path, "proc");
+  await mkdir(join(proc, "sys/net/ipv4"), { recursive: true });
+  const forward = (value: string): Promise<void> => writeFile(join(proc, "sys/net/ipv4/ip_forward"), `${value}\n`);
+  await forward("1");
+  return { rig, forward, probe: (until: AbortSignal = signal) => tryPublishing(context, until, proc) };
 }
 
 it("is good where the engine starts a helper with a port, of the image of an app", async () => {
@@ -34,6 +38,28 @@ it("is good where the engine starts a helper with a port, of the image of an app
   });
   expect(await probe()).toMatchObject({ verdict: "good" });
   expect(tried).toMatchObject({ image: rig.store.apps()[0]?.imageId, ports: [{ targetPort: 80 }], volumes: [] });
+});
+
+it("names a kernel that forwards no packets", async () => {
+  const { forward, probe } = await onDevice("web");
+  await forward("0");
+  expect(await probe()).toMatchObject({
+    verdict: "warning",
+    next: expect.stringMatching(/^sudo sysctl -w net\.ipv4\.ip_forward=1/) as string,
+  });
+});
+
+it("says nothing of an engine that is too busy to try it in time", async () => {
+  const { rig, probe } = await onDevice("web");
+  const late = new AbortController();
+  rig.engine.faults.onCall(({ method }) => {
+    if (method === "tryStart") late.abort();
+  });
+  using _failure = rig.engine.faults.fail("tryStart", new EngineError("unavailable", "no answer within 5000 ms"));
+  expect(await probe(late.signal)).toMatchObject({
+    verdict: "warning",
+    text: expect.stringMatching(/in time/) as string,
+  });
 });
 
 it("is not tried without an app", async () => {
