@@ -53,6 +53,7 @@ function toAppSnapshot(facts: AppFacts, nowMs: number): AppSnapshot {
     imagePresent: facts.image_present ?? undefined,
     missingDevices: facts.missing_devices,
     foreign: facts.foreign ?? undefined,
+    failedDisk: facts.failed_disk ?? undefined,
     takenPorts: facts.taken_ports,
     policyDenial: facts.forbidden ?? undefined,
     held: facts.held ?? undefined,

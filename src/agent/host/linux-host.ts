@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readFile, stat, statfs } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
@@ -11,17 +12,20 @@ import type { Host, HostProcess } from "./host.ts";
 import { PathResolver } from "./path-resolver.ts";
 import { findSocketHolder } from "./socket-holder.ts";
 
-/** @param proc mount point of procfs */
-export function createLinuxHost(proc: string = "/proc"): Host {
-  return new LinuxHost(proc);
+/** @param proc mount point of procfs, and `sys` of sysfs */
+export function createLinuxHost(proc: string = "/proc", sys: string = "/sys"): Host {
+  return new LinuxHost(proc, sys);
 }
 
 class LinuxHost implements Host {
   readonly #proc: string;
+  /** Disks of the kernel, by their numbers. */
+  readonly #blockDevices: string;
   readonly #pathResolver = new PathResolver();
 
-  constructor(proc: string) {
+  constructor(proc: string, sys: string) {
     this.#proc = proc;
+    this.#blockDevices = join(sys, "dev/block");
   }
 
   async listeningPorts(signal: AbortSignal): Promise<ListeningPort[]> {
@@ -69,7 +73,13 @@ class LinuxHost implements Host {
   }
 
   async readMounts(): Promise<readonly MountEntry[]> {
-    return parseMountinfo(await readFile(join(this.#proc, "self", "mountinfo"), "utf8"));
+    const mounts = parseMountinfo(await readFile(join(this.#proc, "self", "mountinfo"), "utf8"));
+    return mounts.map((mount) => Object.assign(mount, { hasFailed: mount.hasFailed || this.#isPulled(mount.device) }));
+  }
+
+  /** Whether the disk of a file system was pulled. File systems without one of their own have the major number 0. */
+  #isPulled(device: string): boolean {
+    return !device.startsWith("0:") && existsSync(this.#blockDevices) && !existsSync(join(this.#blockDevices, device));
   }
 
   async isDevice(path: string): Promise<boolean> {

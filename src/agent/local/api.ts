@@ -180,6 +180,8 @@ const appFactsSchema = z.object({
   /** Ports of the app that others use while it is not running. */
   /** That another tool has made its container, as text; `null` if the agent has. Older agents leave it out. */
   foreign: z.string().nullable().default(null),
+  /** A path that it mounts from a disk that fails or is gone. Older agents leave it out. */
+  failed_disk: z.string().nullable().default(null),
   /** Its device files that are not on the device; empty while it runs. Older agents leave it out. */
   missing_devices: z.array(z.string()).default([]),
   taken_ports: z.array(z.object({ port: z.int(), holder: z.string() })),

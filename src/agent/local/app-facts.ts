@@ -7,6 +7,7 @@ import type { RunEnd } from "../core/app/container-status.ts";
 import { foreignText } from "../core/app/app-changes.ts";
 import { declaredSecretsOf } from "../core/app/secrets.ts";
 import { heldText } from "../core/service/crash-loop.ts";
+import { findFailedDisk } from "../core/host/failed-disk.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
 import type { ContainerState } from "../engine/engine.ts";
@@ -43,6 +44,7 @@ export async function gatherAppFacts(
     deployed: app ? deployed(app) : null,
     ...seen,
     foreign: foreignText(app?.changed) ?? null,
+    failed_disk: (app && findFailedDisk(app.spec, await sources.host.readMounts())) ?? null,
     held: held ? heldText(held) : null,
     not_repaired: sources.repairFailure(name) ?? null,
     deploying,

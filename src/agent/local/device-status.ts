@@ -3,6 +3,8 @@ import { errorText } from "../../lib/error-text.ts";
 import { foreignText } from "../core/app/app-changes.ts";
 import { appState } from "../core/app/app-state.ts";
 import { type HeldWork, heldText } from "../core/service/crash-loop.ts";
+import { failedDiskText, findFailedDisk } from "../core/host/failed-disk.ts";
+import type { MountEntry } from "../core/policy/mountinfo.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
@@ -42,9 +44,10 @@ export async function readDeviceStatus(sources: DeviceStatusSources, signal: Abo
   using limit = deadline(sources.clock, ENGINE_TIMEOUT_MS, signal);
   const apps = sources.store.apps();
   const findDenial = sources.createPolicyCheck();
+  const mounts = await sources.host.readMounts();
   const [engine, summaries] = await Promise.all([
     readEngineStatus(sources, limit.signal),
-    Promise.all(apps.map((app) => summarize(app, { ...sources, findDenial }, limit.signal))),
+    Promise.all(apps.map((app) => summarize(app, { ...sources, findDenial, mounts }, limit.signal))),
   ]);
   signal.throwIfAborted();
   return { ...engine, apps: summaries, deployments: pendingDeployments(sources.store) };
@@ -66,6 +69,7 @@ async function readEngineStatus(
 
 type AppSources = Omit<DeviceStatusSources, "createPolicyCheck"> & {
   readonly findDenial: ReturnType<DeviceStatusSources["createPolicyCheck"]>;
+  readonly mounts: readonly MountEntry[];
 };
 
 async function summarize(app: AppRecord, sources: AppSources, signal: AbortSignal): Promise<AppSummary> {
@@ -84,7 +88,9 @@ async function summarize(app: AppRecord, sources: AppSources, signal: AbortSigna
     const held = sources.heldFor(app.name);
     const isUp = container?.status === "running";
     const missingDevices = isUp ? [] : await findMissingDevices(spec, sources.host);
-    const { state, trouble = foreignText(app.changed) ?? null } = appState({
+    const failedDisk = findFailedDisk(spec, sources.mounts);
+    const other = failedDisk === undefined ? foreignText(app.changed) : failedDiskText(failedDisk);
+    const { state, trouble = other ?? null } = appState({
       container: container && { ...container, runsForMs: runsFor(container.startedAt, sources.clock.timeOfDay()) },
       isBusy: sources.isBusy(app.name),
       desired: app.desired,

@@ -28,6 +28,14 @@ export const BROKEN_STORAGE: readonly BrokenDevice[] = [
     next: /start/,
   },
   {
+    name: "state on a disk that is not mounted",
+    break: `${STOP} mv ${STATE} /root/state; ln -s /mnt/data/state ${STATE}`,
+    mend: `rm ${STATE}; mv /root/state ${STATE}`,
+    id: "service",
+    text: /cannot start: its state directory cannot be made.*is a link to \/mnt\/data\/state, which is not there/,
+    next: /Mount the disk/,
+  },
+  {
     name: "state read-only",
     break: `${STOP} mkfs.ext4 -q -m 0 -F /root/state.img 32M; mount -o loop,errors=remount-ro /root/state.img /mnt; cp -a ${STATE}/. /mnt/; umount /mnt; mount -o loop,errors=remount-ro /root/state.img ${STATE}; chown edge-agent: ${STATE}; systemctl start edge-agent; until edge-agent status > /dev/null; do sleep 0.2; done; echo 1 > /sys/fs/ext4/$(basename $(findmnt -no SOURCE ${STATE}))/trigger_fs_error`,
     isKept: true,
@@ -76,6 +84,15 @@ export const BROKEN_STORAGE: readonly BrokenDevice[] = [
     isKept: true,
     mend: "umount /srv/data",
     warns: ["volumes", /file system of \/srv\/data is read-only, which app writes/],
+  },
+  {
+    // EXT4_IOC_SHUTDOWN, as when its disk is pulled.
+    name: "a disk of an app that fails",
+    break: `mkfs.ext4 -q -F /root/data.img 16M; mount -o loop /root/data.img /srv/data; perl -e 'open(D, "<", "/srv/data"); $how = pack("L", 2); ioctl(D, 0x8004587d, $how) or die $!'`,
+    mend: "umount /srv/data",
+    id: "volumes",
+    text: /\/srv\/data, which app mounts, cannot be read \(EIO\): its disk fails or is gone/,
+    next: /dmesg.*edge-agent restart app/,
   },
   {
     name: "policy that forbids what runs",

@@ -8,6 +8,7 @@ import {
   missingDeviceText,
   notRepairedText,
 } from "./app-state.ts";
+import { failedDiskAdvice, failedDiskText } from "../host/failed-disk.ts";
 import { decisionOn, isLeftover } from "./container-decision.ts";
 import type { RunEnd } from "./container-status.ts";
 import type { RestartPolicy } from "./restart-policy.ts";
@@ -29,6 +30,8 @@ export interface AppSnapshot {
   readonly missingDevices: readonly string[];
   /** That another tool has made its container, as text; absent if the agent has. */
   readonly foreign?: string | undefined;
+  /** A path that it mounts from a disk that fails or is gone. */
+  readonly failedDisk?: string | undefined;
   readonly takenPorts: readonly { readonly port: number; readonly holder: string }[];
   /** The rule of the device's policy that it violates, as text. */
   readonly policyDenial: string | undefined;
@@ -205,7 +208,7 @@ function explainMissing({ imagePresent, restartPolicy, name }: AppSnapshot): Dia
 
 function explainRunning(
   container: NonNullable<AppSnapshot["container"]>,
-  { name, lastRun, foreign }: AppSnapshot,
+  { name, lastRun, foreign, failedDisk }: AppSnapshot,
   add: AddFinding,
 ): Diagnosis {
   switch (container.health) {
@@ -225,6 +228,11 @@ function explainRunning(
       add("note", "Its image has no health check: only whether it runs is known.");
   }
   const { trouble } = appState({ container });
+  if (failedDisk !== undefined) {
+    const text = `${capitalize(failedDiskText(failedDisk))}.`;
+    add("bad", text);
+    return problem(text, failedDiskAdvice(failedDisk, name));
+  }
   if (trouble === undefined && foreign !== undefined) {
     add("bad", `Not as it was deployed: ${foreign}.`);
     return problem(

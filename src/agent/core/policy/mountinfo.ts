@@ -13,6 +13,8 @@ export interface MountEntry {
   readonly isShared: boolean;
   /** Whether the mount, or its whole file system, is read-only. */
   readonly isReadOnly: boolean;
+  /** Whether the kernel has given the file system up, since its disk fails or is gone: every access is an error. */
+  readonly hasFailed: boolean;
 }
 
 /** Parses `/proc/self/mountinfo`. */
@@ -23,9 +25,12 @@ export function parseMountinfo(text: string): MountEntry[] {
     const end = Math.max(0, more.indexOf("-"));
     const fields = more.slice(0, end);
     const has = (name: string): boolean => fields.some((field) => field.startsWith(`${name}:`));
-    const isReadOnly = [options, more[end + 3]].some((list) => list?.split(",").includes("ro"));
+    const all = new Set([options, more[end + 3]].flatMap((list) => list?.split(",") ?? []));
+    // Since Linux 6.15 ext4 has an option of its own after an error, in place of `ro`, and one after it was shut down.
+    const isReadOnly = all.has("ro") || all.has("emergency_ro");
+    const hasFailed = all.has("shutdown");
     const place = { device, root: unescapeMountPath(root), path: unescapeMountPath(path) };
-    return [{ ...place, isSlave: has("master"), isShared: has("shared"), isReadOnly }];
+    return [{ ...place, isSlave: has("master"), isShared: has("shared"), isReadOnly, hasFailed }];
   });
 }
 

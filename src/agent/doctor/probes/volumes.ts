@@ -1,9 +1,10 @@
-import { readFile, stat, statfs } from "node:fs/promises";
+import { readdir, readFile, stat, statfs } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { normalizePath } from "../../../protocol/normalize-path.ts";
 import { bindsOf } from "../../../protocol/volume-fields.ts";
 import type { AppRecord } from "../../core/deployment/record.ts";
 import type { CheckResult } from "../../core/doctor/checks.ts";
+import { failedDiskAdvice, findFailedDisk } from "../../core/host/failed-disk.ts";
 import { describeDiskFault } from "../../core/host/disk-fault.ts";
 import { isVolatile } from "../../core/host/missing-mount.ts";
 import { findUnmounted, findMount, type MountEntry, parseFstab } from "../../core/policy/mountinfo.ts";
@@ -42,9 +43,10 @@ async function checkApp(
   if (!faults.some(({ isGone }) => isGone)) return faults.map(({ text, next }) => warning(text, next));
   // An engine that does not answer is the fault of another check; its apps count as down here.
   const container = await engine.inspectContainer(app.containerId, signal).catch(() => undefined);
-  // An app that runs has what it started with.
+  // An app that runs has what it started with, unless its disk is lost to it too.
   const isDown = app.desired !== "stopped" && container?.status !== "running";
-  return faults.map(({ text, next, isGone }) => (isGone && isDown ? bad : warning)(text, next));
+  const isLost = findFailedDisk(app.spec, mounts.now) !== undefined;
+  return faults.map(({ text, next, isGone }) => (isGone && (isDown || isLost) ? bad : warning)(text, next));
 }
 
 interface Fault {
@@ -68,6 +70,14 @@ async function findFault(
       next: `sudo mount ${unmounted}`,
       isGone: true,
     };
+  const mount = findMount(path, mounts.now);
+  const code = mount?.hasFailed ? "EIO" : await readCode([path, mount?.path]);
+  if (code !== undefined)
+    return {
+      text: `${what} cannot be read (${code}): its disk fails or is gone.`,
+      next: failedDiskAdvice(path, app),
+      isGone: true,
+    };
   if (await isMissing(path))
     return isVolatile(path)
       ? undefined
@@ -77,10 +87,9 @@ async function findFault(
           isGone: true,
         };
   if (readonly) return undefined;
-  const mount = findMount(path, mounts.now);
-  const code = mount?.isReadOnly ? "EROFS" : await fullCode([path, mount?.path]);
-  if (code === undefined) return undefined;
-  const { text, next } = describeDiskFault(code, path, userInfo().username);
+  const writeCode = mount?.isReadOnly ? "EROFS" : await fullCode([path, mount?.path]);
+  if (writeCode === undefined) return undefined;
+  const { text, next } = describeDiskFault(writeCode, path, userInfo().username);
   return { text: `${text.replace(/\.$/, "")}, which ${app} writes.`, next, isGone: false };
 }
 
@@ -90,6 +99,22 @@ async function isMissing(path: string): Promise<boolean> {
     () => false,
     (error: NodeJS.ErrnoException) => error.code === "ENOENT" || error.code === "ENOTDIR",
   );
+}
+
+/** Codes with which a disk, or a file system over the network, answers that is not there any more. */
+const LOST = new Set(["EIO", "ENXIO", "ENODEV", "ESTALE", "ENOTCONN", "EHOSTDOWN", "ETIMEDOUT"]);
+
+/** Returns the code with which reading a directory fails for its disk. What the service's user may not read tells nothing. */
+async function readCode(places: readonly (string | undefined)[]): Promise<string | undefined> {
+  for (const place of places) {
+    const code = place === undefined ? undefined : await readdir(place).then(() => undefined, codeOf);
+    if (code !== undefined && LOST.has(code)) return code;
+  }
+  return undefined;
+}
+
+function codeOf({ code }: NodeJS.ErrnoException): string | undefined {
+  return code;
 }
 
 /** @param places on one file system, of which the first that can be asked counts */

@@ -61,6 +61,8 @@ it.each([
 it.each([
   ["rw,relatime", "ro"],
   ["ro,relatime", "rw"],
+  // As Linux 6.15 and newer show it after an error.
+  ["rw,relatime", "rw,emergency_ro"],
 ])("names a file system of %s and %s, unless the app only reads there", async (options, superOptions) => {
   const mountinfo = (base: string): string => `${ROOT}\n30 22 8:2 / ${base} ${options} - ext4 /dev/sdb ${superOptions}`;
   const { result, local } = await onDevice({ mountinfo });
@@ -70,6 +72,17 @@ it.each([
   });
   expect(result.next).toContain("remount,rw");
   expect((await onDevice({ mountinfo, readonly: true })).result.verdict).toBe("good");
+});
+
+const failed = (base: string): string => `${ROOT}\n30 22 8:2 / ${base} rw - ext4 /dev/sdb rw,shutdown`;
+
+it.each([true, false])("names a disk that has failed; the app runs: %s", async (isUp) => {
+  const { result, local } = await onDevice({ mountinfo: failed, isUp });
+  expect(result).toMatchObject({
+    verdict: "bad",
+    text: `${local}, which web mounts, cannot be read (EIO): its disk fails or is gone.`,
+    next: expect.stringContaining("edge-agent restart web") as string,
+  });
 });
 
 it("finds what /etc/fstab has and nothing is mounted on", () => {

@@ -74,6 +74,7 @@ describe("why an app does not run", () => {
     [ended({ status: "paused" }), /paused/],
     [{ ...ended({ exitCode: 137 }), missingDevices: ["/dev/ttyUSB0"] }, /device file \/dev\/ttyUSB0 is not there/],
     [{ container: undefined, missingDevices: ["/dev/ttyUSB0"] }, /device file \/dev\/ttyUSB0 is not there/],
+    [{ failedDisk: "/srv/data" }, /^The disk of \/srv\/data, which it mounts, fails or is gone\./],
     [{ foreign: "another tool made its container anew, with another image" }, /^Another tool made its container anew/],
     [ended({ status: "dead" }), /could not remove its container/],
     [
