@@ -208,9 +208,13 @@ function findState(
 }
 
 /** It is what it is to be. An app that is not up is the device's matter, or the attention's, and named all the same. */
-function current({ goal }: MemberGoal, report: NonNullable<MemberFacts["report"]>): Found {
-  const down = findDown(goal, report.apps);
-  return { state: "current", revision: goal.revision, message: down && `${down.name} is ${down.state}.` };
+function current(wanted: MemberGoal, report: NonNullable<MemberFacts["report"]>): Found {
+  return { state: "current", revision: wanted.goal.revision, message: downText(wanted, report) };
+}
+
+function downText({ goal }: MemberGoal, report: MemberFacts["report"]): string | undefined {
+  const down = findDown(goal, report?.apps ?? []);
+  return down && `${down.name} is ${down.state}.`;
 }
 
 /** A deployment of the fleet that is under way there, or whose apps have to stay up. */
@@ -243,7 +247,9 @@ function otherRevision(
 function behind(facts: MemberFacts, wanted: MemberGoal, revision: number | undefined, told?: string): Found {
   const runs = revision === undefined ? {} : { revision };
   if (openTarget(facts.targets)) return { ...waiting(facts, wanted), ...runs };
-  return { state: "outdated", message: told ?? `It runs revision ${revision}.`, ...runs };
+  const down = downText(wanted, facts.report);
+  const message = [told ?? `It runs revision ${revision}.`, down].filter((part) => part !== undefined).join(" ");
+  return { state: "outdated", message, ...runs };
 }
 
 /** The target by which a revision is to be brought there: of the newest rollout before the upkeep's. */

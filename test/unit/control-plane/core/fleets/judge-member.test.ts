@@ -233,6 +233,14 @@ test.each<[Partial<AppReport>, string | undefined]>([
   expect(judged([{ ...aMarkedApp(2), ...app }])).toMatchObject({ state: "current", message });
 });
 
+test("an outdated member names an app that is not up, such as after an earlier store of its agent was restored", () => {
+  expect(judged([aMarkedApp(1)]).message).toBe("It runs revision 1.");
+  expect(judged([{ ...aMarkedApp(1), state: "missing" }])).toMatchObject({
+    state: "outdated",
+    message: "It runs revision 1. web is missing.",
+  });
+});
+
 test("a held member says why people hold it, and what differs", () => {
   const held = { heldUntilMs: Infinity, holdReason: "Pump test until Thursday." };
   expect(judged([aMarkedApp(2)], held).message).toBe("Held: Pump test until Thursday.");
