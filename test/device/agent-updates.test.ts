@@ -142,6 +142,15 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
       await expectUntouched();
     });
 
+    test("a link in the agent's directory leads root's command nowhere", async () => {
+      const folder = "/var/lib/edge-agent/agent-update";
+      const before = await device.succeed("stat -c '%U %a' /etc");
+      await device.succeed(`rm -rf ${folder} && ln -s /etc ${folder}`);
+      expect((await install(FOREIGN)).code).not.toBe(0);
+      expect(await device.succeed("stat -c '%U %a' /etc; ls /etc | grep -E '^(layout|request)' || true")).toBe(before);
+      await device.succeed(`rm ${folder}`);
+    });
+
     test("a good release runs on trial, confirms itself, and survives a reboot", async () => {
       await device.copy(join(folder, `edge-agent_${GOOD}.oci`), `/root/edge-agent_${GOOD}.oci`);
       const commands = fill(documented("docs/agent-updates.md", "Installing a release"), { VERSION: GOOD });

@@ -11,7 +11,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type Column, renderTable } from "../../lib/terminal/table.ts";
 import { settingsOf } from "../doctor/probe.ts";
 import { describeSetAside, runningRelease } from "../updates/describe.ts";
-import { answerTo, askUpdater, handOver, layoutReader } from "../updates/handover.ts";
+import { answerTo, askUpdater, becomeOwnerOf, handOver, layoutReader, readParts } from "../updates/handover.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { CommandError, EXIT, type ExitCode } from "./exit-code.ts";
 import type { Register } from "./register.ts";
@@ -93,8 +93,11 @@ async function installRelease(
     throw new CommandError(EXIT.forbidden, "Only root may install a release.", "Try it with sudo.");
   const { state_dir: stateDir } = settingsOf({ settings: await readConfig(), configPath });
   try {
-    const release = readRelease(layoutReader(layout), unverifiedStatement, ociArchitecture(process.arch));
-    handOver(layout, stateDir, release);
+    const readFile = layoutReader(layout);
+    const release = readRelease(readFile, unverifiedStatement, ociArchitecture(process.arch));
+    const parts = readParts(readFile, release);
+    becomeOwnerOf(stateDir);
+    handOver(stateDir, parts);
     const id = askUpdater(stateDir, { action: "install", ...options });
     const since = io.clock.monotonic();
     while (io.clock.monotonic() - since < ANSWER_TIMEOUT_MS) {

@@ -1,9 +1,6 @@
 import { randomBytes } from "node:crypto";
 import {
-  chmodSync,
-  chownSync,
   closeSync,
-  copyFileSync,
   fstatSync,
   mkdirSync,
   openSync,
@@ -11,6 +8,7 @@ import {
   readSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseAnswer, parseRequest, type UpdateAnswer, type UpdateRequest } from "../../lib/release/messages.ts";
@@ -19,9 +17,13 @@ import type { ReadFile, Release } from "../../lib/release/read-release.ts";
 import { ReleaseError } from "../../lib/release/release-error.ts";
 import { writeAtomically } from "../../lib/write-atomically.ts";
 
-interface Owner {
-  readonly uid: number;
-  readonly gid: number;
+/** As large as the updater takes, and no larger. */
+const MAX_PART_BYTES = 128 * 1024 * 1024;
+
+/** A file of a release's layout. */
+export interface ReleasePart {
+  readonly path: readonly string[];
+  readonly content: Uint8Array;
 }
 
 /** Returns a function that reads files of an OCI layout on this device. */
@@ -50,29 +52,39 @@ export function handedLayout(stateDir: string): string {
   return join(stateDir, HANDOVER, LAYOUT);
 }
 
-/** Copies what a release consists of to where the updater reads it, in place of an earlier one. */
-export function handOver(from: string, stateDir: string, { paths }: Pick<Release, "paths">): void {
-  const owner = ownerOf(stateDir);
+/** Reads everything that a release consists of. @throws {ReleaseError} */
+export function readParts(readFile: ReadFile, { paths }: Pick<Release, "paths">): ReleasePart[] {
+  return paths.map((path) => ({ path, content: readFile(path, MAX_PART_BYTES) }));
+}
+
+/**
+ * Puts a release where the updater reads it, in place of an earlier one. Must run as the service's user: in its directory a
+ * link may lead anywhere.
+ */
+export function handOver(stateDir: string, parts: readonly ReleasePart[]): void {
   const target = handedLayout(stateDir);
-  makeFolder(join(stateDir, HANDOVER), owner);
   rmSync(target, { recursive: true, force: true });
-  makeFolder(target, owner);
-  for (const path of paths) {
+  for (const { path, content } of parts) {
     const file = join(target, ...path);
-    for (let depth = 1; depth < path.length; depth++) makeFolder(join(target, ...path.slice(0, depth)), owner);
-    copyFileSync(join(from, ...path), file);
-    chmodSync(file, 0o600);
-    if (owner) chownSync(file, owner.uid, owner.gid);
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    writeFileSync(file, content, { mode: 0o600 });
   }
+}
+
+/** Makes root's process one of the service's user, for good. */
+export function becomeOwnerOf(stateDir: string): void {
+  const { uid, gid } = statSync(stateDir);
+  process.setgroups?.([gid]);
+  process.setgid?.(gid);
+  process.setuid?.(uid);
 }
 
 /** Asks the updater, which systemd starts when the file has changed. @returns the request's id */
 export function askUpdater(stateDir: string, request: UpdateRequestWithoutId): string {
-  const owner = ownerOf(stateDir);
   const id = randomBytes(16).toString("hex");
   const path = join(stateDir, HANDOVER, REQUEST_FILE);
-  makeFolder(dirname(path), owner);
-  writeAtomically(path, JSON.stringify({ id, ...request }), { mode: 0o600, ...(owner && { owner }) });
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  writeAtomically(path, JSON.stringify({ id, ...request }), { mode: 0o600 });
   return id;
 }
 
@@ -99,16 +111,4 @@ function tryRead<T>(read: () => T): T | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** The service's user where root asks; `undefined` for the service itself, whose unit forbids changes of owners. */
-function ownerOf(stateDir: string): Owner | undefined {
-  if (process.geteuid?.() !== 0) return undefined;
-  const { uid, gid } = statSync(stateDir);
-  return { uid, gid };
-}
-
-function makeFolder(path: string, owner: Owner | undefined): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
-  if (owner) chownSync(path, owner.uid, owner.gid);
 }
