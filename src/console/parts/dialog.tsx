@@ -1,9 +1,12 @@
-import { ActionIcon, Group, Title } from "@mantine/core";
+import { ActionIcon, Button, Group, Stack, Title } from "@mantine/core";
 import { type ReactNode, useLayoutEffect, useRef } from "react";
 import { Icon } from "./icon.tsx";
 import classes from "./dialog.module.css";
+import { type Failure, toFailure } from "../api/failure.ts";
+import { FailureNote } from "./failure-note.tsx";
+import { PendingButton } from "./form.tsx";
 
-interface Props {
+interface DialogProps {
   readonly isOpen: boolean;
   readonly onClose: () => void;
   readonly label: string;
@@ -14,7 +17,14 @@ interface Props {
 }
 
 /** A modal dialog of the browser: it keeps the focus inside, closes with Escape and gives the focus back. */
-export function Dialog({ isOpen, onClose, label, kind = "dialog", canDismiss = true, children }: Props): ReactNode {
+export function Dialog({
+  isOpen,
+  onClose,
+  label,
+  kind = "dialog",
+  canDismiss = true,
+  children,
+}: DialogProps): ReactNode {
   const element = useRef<HTMLDialogElement>(null);
   // Before the element is removed: only one that is closed gives the focus back.
   useLayoutEffect(() => {
@@ -54,5 +64,46 @@ export function Dialog({ isOpen, onClose, label, kind = "dialog", canDismiss = t
         </>
       )}
     </dialog>
+  );
+}
+
+interface ConfirmProps {
+  readonly isOpen: boolean;
+  /** The question: what is done to what. */
+  readonly title: string;
+  /** What it leads to, in numbers. */
+  readonly children: ReactNode;
+  /** The verb on the button. */
+  readonly action: string;
+  readonly isPending: boolean;
+  readonly error: unknown;
+  readonly onConfirm: () => void;
+  readonly onClose: () => void;
+  /** On the button that does nothing; `Cancel` by default. */
+  readonly dismissLabel?: string | undefined;
+  /** Whether it destroys or takes back something; so by default. */
+  readonly isDanger?: boolean;
+}
+
+/** Asks before something that cannot be taken back, or that touches many. The failure of the action is shown in it. */
+export function Confirm(props: ConfirmProps): ReactNode {
+  const { isOpen, title, children, action, isPending, error, onConfirm, onClose } = props;
+  const { dismissLabel = "Cancel", isDanger = true } = props;
+  const failure: Failure | undefined = error ? toFailure(error) : undefined;
+  return (
+    <Dialog isOpen={isOpen} onClose={onClose} label={title}>
+      <Stack gap="md">
+        <div>{children}</div>
+        {failure && <FailureNote failure={failure} />}
+        <Group justify="end" gap="xs">
+          <Button variant="default" onClick={onClose} data-autofocus>
+            {dismissLabel}
+          </Button>
+          <PendingButton {...(isDanger && { color: "red" })} loading={isPending} onClick={onConfirm}>
+            {action}
+          </PendingButton>
+        </Group>
+      </Stack>
+    </Dialog>
   );
 }

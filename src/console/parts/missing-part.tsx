@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useState } from "react";
+import { type ComponentType, lazy, type LazyExoticComponent, type ReactNode, useEffect, useState } from "react";
 import { noteResponse, noteUnreachable } from "../api/reachability.ts";
 import { Note } from "./note.tsx";
 
@@ -46,4 +46,11 @@ async function reloadIfReachable(reason: string, giveUp: () => void): Promise<vo
   if (Date.now() - Number(sessionStorage.getItem(key)) < MIN_RELOAD_INTERVAL_MS) return giveUp();
   sessionStorage.setItem(key, String(Date.now()));
   location.reload();
+}
+
+/** A part of a page whose module is loaded when it is shown first. What fails to load says so, and the rest of the page stays. */
+export function lazyPart<Props>(load: () => Promise<ComponentType<Props>>): LazyExoticComponent<ComponentType<Props>> {
+  const loadOrSay = (): Promise<ComponentType<Props>> =>
+    load().catch((error: unknown) => () => <MissingPart error={error} />);
+  return lazy(async () => ({ default: await loadOrSay() }));
 }

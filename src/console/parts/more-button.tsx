@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { PendingButton } from "./pending-button.tsx";
+import { PendingButton } from "./form.tsx";
 
 interface Props {
   readonly query: {

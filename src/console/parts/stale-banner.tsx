@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useSyncExternalStore } from "react";
 import { noteResponse, readReachability, subscribeReachability } from "../api/reachability.ts";
 import { formatDuration } from "./durations.ts";
 import { Note } from "./note.tsx";
-import { useNow } from "./use-now.ts";
+import { useNow } from "./age.tsx";
 
 /** A restart of the service takes a moment, and an open page goes on after it. */
 const MIN_SHOWN_AFTER_MS = 1000;

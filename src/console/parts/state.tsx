@@ -1,6 +1,8 @@
 import type { ReactNode } from "react";
 import { Icon, type IconName } from "./icon.tsx";
 import classes from "./state.module.css";
+import type { RolloutState, TargetState } from "../../protocol/rollout.ts";
+import { ROLLOUT_STATES, TARGET_STATES } from "./target-states.ts";
 
 interface Props {
   readonly kind: "good" | "plain" | "warn" | "bad";
@@ -16,5 +18,25 @@ export function State({ kind, icon, children, title }: Props): ReactNode {
       <Icon name={icon} size={15} />
       <span>{children}</span>
     </span>
+  );
+}
+
+/** The state of a rollout, with icon and colour. */
+export function RolloutStateLabel({ state }: { readonly state: RolloutState }): ReactNode {
+  const { label, kind, icon } = ROLLOUT_STATES[state];
+  return (
+    <State kind={kind} icon={icon}>
+      {label}
+    </State>
+  );
+}
+
+/** The state of a target, with icon and colour. */
+export function TargetStateLabel({ state }: { readonly state: TargetState }): ReactNode {
+  const { label, kind, icon } = TARGET_STATES[state];
+  return (
+    <State kind={kind} icon={icon}>
+      {label}
+    </State>
   );
 }

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { AccountEvent } from "../../../src/protocol/account-event.ts";
 import type { Device } from "../../../src/console/api/types.ts";
-import { applyEvent } from "../../../src/console/pages/assets/apply-event.ts";
+import { applyEvent } from "../../../src/console/pages/assets/asset-row.ts";
 import { DEFAULT_COLUMNS, readColumns, toggleColumn, writeColumns } from "../../../src/console/pages/assets/columns.ts";
 import { countFilters, NO_FILTERS, readFilters, toParameters } from "../../../src/console/pages/assets/filters.ts";
 import { checkList, isDone } from "../../../src/console/pages/enrol/check-list.ts";
-import { plainLine } from "../../../src/console/pages/log/log-text.ts";
+import { plainLine } from "../../../src/console/pages/log/log-ring.ts";
 import { someState } from "../../support/control-plane/device-samples.ts";
 
 const NOW = 1_795_000_000;

@@ -1,8 +1,7 @@
 import { describe, expect, it, test } from "vitest";
 import { nextPath } from "../../../src/console/session/after-sign-in.ts";
 import { toCurl } from "../../../src/console/pages/developer/to-curl.ts";
-import { ACTION_GROUPS } from "../../../src/console/pages/audit/action-groups.ts";
-import { shownDetails } from "../../../src/console/pages/audit/audit-details.ts";
+import { ACTION_GROUPS, shownDetails } from "../../../src/console/pages/audit/audit-words.ts";
 import { formatAge, formatDuration, formatRoundedDuration } from "../../../src/console/parts/durations.ts";
 import { formatDetails } from "../../../src/console/parts/failure-details.ts";
 import { formatBytes } from "../../../src/console/parts/format-bytes.ts";

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { logCounts } from "../../../src/console/pages/log/log-counts.ts";
-import { LogPosition } from "../../../src/console/pages/log/log-position.ts";
-import { LogRing, type LogRow } from "../../../src/console/pages/log/log-ring.ts";
+import { logCounts, LogRing, type LogRow } from "../../../src/console/pages/log/log-ring.ts";
+import { LogPosition } from "../../../src/console/pages/log/log-reader.ts";
 
 const line = (text: string, timestamp = "2026-11-20T10:00:00.000000001Z") =>
   ({ stream: "stdout", timestamp, text }) as const;

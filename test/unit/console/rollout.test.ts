@@ -1,14 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { RolloutPriceEvent, RolloutTarget } from "../../../src/console/api/types.ts";
 import { parseTag } from "../../../src/console/pages/asset/parse-tag.ts";
-import { describeStrategy } from "../../../src/console/pages/fleet/strategy-words.ts";
+import { describeStrategy, waveSizes } from "../../../src/console/pages/fleet/strategy-words.ts";
 import { addPriceEvent, NO_PRICE } from "../../../src/console/pages/fleet/price-stream.ts";
 import { formatImage } from "../../../src/console/pages/fleet/short-image.ts";
-import { waveSizes } from "../../../src/console/pages/fleet/wave-sizes.ts";
 import { commandsFor } from "../../../src/console/pages/rollout/commands.ts";
 import { FIRST_PAGE, flatten, readTargetPage } from "../../../src/console/pages/rollout/target-pages.ts";
-import { describeRollout } from "../../../src/console/pages/rollout/verdict.ts";
-import { mayChange, type ShownRollout } from "../../../src/console/pages/rollout/wave-state.ts";
+import { describeRollout, mayChange, type ShownRollout } from "../../../src/console/pages/rollout/verdict.ts";
 import { rolloutStrategySchema } from "../../../src/protocol/rollout-strategy.ts";
 import type { TargetState } from "../../../src/protocol/rollout.ts";
 

@@ -1,7 +1,14 @@
 import { describe, expect, it, test } from "vitest";
-import { sourcesOf, type UsageDay, usageDays } from "../../../src/console/pages/asset/usage-days.ts";
-import { compareUsage, isOutdated } from "../../../src/console/pages/asset/usage-difference.ts";
-import { rangeOf, readPeriod, type UsageRange } from "../../../src/console/pages/asset/usage-period.ts";
+import {
+  compareUsage,
+  isOutdated,
+  rangeOf,
+  readPeriod,
+  sourcesOf,
+  type UsageDay,
+  usageDays,
+  type UsageRange,
+} from "../../../src/console/pages/asset/usage-days.ts";
 import { someLedgerDay } from "../../support/control-plane/device-samples.ts";
 
 const DAY = 86_400;

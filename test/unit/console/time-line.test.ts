@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mergeTimeLine } from "../../../src/console/pages/asset/time-line.ts";
+import { mergeTimeLine } from "../../../src/console/pages/asset/history-items.ts";
 
 const happened = (key: string, at: number) => ({ key, at });
 

@@ -8,7 +8,7 @@ import { usePermission } from "../../api/session.ts";
 import type { Asset } from "../../api/types.ts";
 import { FailureNote } from "../../parts/failure-note.tsx";
 import { Note } from "../../parts/note.tsx";
-import { PendingButton } from "../../parts/pending-button.tsx";
+import { PendingButton } from "../../parts/form.tsx";
 
 /** Says that the device of an asset is not accepted, with a button to accept it; nothing if it was accepted. */
 export function AcceptanceBanner({ asset }: { readonly asset: Asset }): ReactNode {

@@ -1,18 +1,66 @@
-import { Button, Group, Text, Title } from "@mantine/core";
+import { Button, Group, NativeSelect, Text, TextInput, Title } from "@mantine/core";
 import { type ReactNode, useState } from "react";
+import { Confirm, Dialog } from "../../parts/dialog.tsx";
+import { Form } from "../../parts/form.tsx";
+import { forecastText, readAllowance, toTyped, type Unit, UNITS, usedText } from "../sims/allowance-words.ts";
+import { SIM_NAMES, type SimType } from "../sims/sim-words.ts";
+import { useAllowance, useAllowanceChange } from "./sim-queries.ts";
 import { usePermission } from "../../api/session.ts";
 import type { Allowance } from "../../api/types.ts";
 import { Age } from "../../parts/age.tsx";
-import { Confirm } from "../../parts/confirm.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { AllowanceBar } from "../sims/allowance-bar.tsx";
-import { forecastText, usedText } from "../sims/allowance-words.ts";
-import { SIM_NAMES, type SimType } from "../sims/sim-words.ts";
 import classes from "./asset.module.css";
-import { AllowanceDialog } from "./allowance-dialog.tsx";
-import { useAllowance, useAllowanceChange } from "./sim-queries.ts";
 
-interface Props {
+interface AllowanceDialogProps {
+  readonly assetId: string;
+  readonly type: SimType;
+  /** The present one. */
+  readonly bytes: number | undefined;
+  readonly onClose: () => void;
+}
+
+const DEFAULT_UNIT: Unit = "MB";
+
+/** Sets the allowance of a SIM by hand. */
+function AllowanceDialog({ assetId, type, bytes, onClose }: AllowanceDialogProps): ReactNode {
+  const [typed, setTyped] = useState(() => (bytes === undefined ? { text: "", unit: DEFAULT_UNIT } : toTyped(bytes)));
+  const change = useAllowanceChange(assetId, type, onClose);
+  const read = readAllowance(typed.text, typed.unit);
+  const isWrong = read === undefined && typed.text.trim() !== "";
+  return (
+    <Dialog isOpen onClose={onClose} label={`Allowance of the ${SIM_NAMES[type]}`}>
+      <Form
+        action="Set"
+        isPending={change.isPending}
+        error={change.error}
+        canSubmit={read !== undefined}
+        onSubmit={() => change.mutate(read)}
+      >
+        <Group gap="xs" align="start" wrap="nowrap">
+          <TextInput
+            label="Each month"
+            description="In UTC, of everything that the SIM transfers."
+            inputWrapperOrder={["label", "input", "description", "error"]}
+            inputMode="decimal"
+            flex={1}
+            value={typed.text}
+            {...(isWrong && { error: "must be a number above 0, such as 500 or 1.5" })}
+            onChange={({ currentTarget }) => setTyped({ ...typed, text: currentTarget.value })}
+          />
+          <NativeSelect
+            label="Unit"
+            data={Object.keys(UNITS)}
+            value={typed.unit}
+            onChange={({ currentTarget }) => setTyped({ ...typed, unit: currentTarget.value as Unit })}
+          />
+        </Group>
+      </Form>
+    </Dialog>
+  );
+}
+
+interface AllowanceSectionProps {
   readonly assetId: string;
   readonly type: SimType;
 }
@@ -23,7 +71,7 @@ const SOURCES = {
 } as const;
 
 /** The monthly allowance of a SIM: its use, whether it lasts, where it comes from, and its change. */
-export function AllowanceSection({ assetId, type }: Props): ReactNode {
+export function AllowanceSection({ assetId, type }: AllowanceSectionProps): ReactNode {
   const allowance = useAllowance(assetId, type);
   return (
     <section className={classes.allowance} aria-label={`Allowance of the ${SIM_NAMES[type]}`}>
@@ -63,7 +111,7 @@ function Use({ allowance }: { readonly allowance: Allowance }): ReactNode {
   );
 }
 
-interface ActionsProps extends Props {
+interface ActionsProps extends AllowanceSectionProps {
   readonly allowance: Allowance | undefined;
 }
 

@@ -1,22 +1,77 @@
-import { Button, Group, Text } from "@mantine/core";
 import { type ComponentType, type ReactNode, Suspense } from "react";
+import type { AppList, Asset } from "../../api/types.ts";
+import { Age } from "../../parts/age.tsx";
+import { formatDuration } from "../../parts/durations.ts";
+import { LinkState } from "../assets/link-state.tsx";
+import { Box, Button, Group, Text } from "@mantine/core";
+import { Note } from "../../parts/note.tsx";
+import { SafeText } from "../../parts/safe-text.tsx";
+import { type TabProps, useApps, useAsset, useHold } from "./asset-queries.ts";
 import { Link, Navigate, useParams, useSearchParams } from "react-router";
 import { usePermission } from "../../api/session.ts";
-import type { Asset } from "../../api/types.ts";
-import { lazyPart } from "../../parts/lazy-part.tsx";
-import { Loaded } from "../../parts/loaded.tsx";
-import { Loading } from "../../parts/loading.tsx";
+import { lazyPart } from "../../parts/missing-part.tsx";
+import { Loaded, Loading } from "../../parts/loaded.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
 import { Reason } from "../../parts/reason.tsx";
-import { SafeText } from "../../parts/safe-text.tsx";
 import type { AssetState } from "../assets/asset-row.ts";
 import { AcceptanceBanner } from "./acceptance-banner.tsx";
 import { AppsTab } from "./apps-tab.tsx";
 import classes from "./asset.module.css";
-import { useApps, useAsset } from "./asset-queries.ts";
-import { Freshness } from "./freshness.tsx";
-import { HoldBanner } from "./hold-banner.tsx";
-import type { TabProps } from "./tab-props.ts";
+
+/** A report may be this old by rounding, in seconds. */
+const MAX_CURRENT_AGE_S = 5;
+
+interface Props {
+  readonly presence: Pick<AppList, "reachable" | "last_seen" | "reported_at" | "age_s">;
+}
+
+/** Whether the device is connected, and how old what it reported may be. */
+export function Freshness({ presence }: Props): ReactNode {
+  const { reachable, last_seen: lastSeen, reported_at: reportedAt, age_s: ageS } = presence;
+  return (
+    <span>
+      <LinkState connected={reachable} lastSeen={lastSeen} />
+      {reachable && (ageS ?? 0) > MAX_CURRENT_AGE_S && (
+        <span>
+          {" "}
+          · may be out of date by {formatDuration(ageS ?? 0)}: the device has not reported its latest changes yet
+        </span>
+      )}
+      {!reachable && reportedAt !== null && (
+        <span>
+          {" · shown as it was "}
+          <Age at={reportedAt} />
+        </span>
+      )}
+    </span>
+  );
+}
+
+/** Says that an asset is held, why, and until when; nothing if it is not. */
+export function HoldBanner({ assetId }: { readonly assetId: string }): ReactNode {
+  const hold = useHold(assetId).data;
+  if (!hold) return null;
+  return (
+    <Box mb="md">
+      <Note kind="warn" title="This asset is held: rollouts do not touch it.">
+        <div>
+          <SafeText text={hold.reason} max={300} />
+        </div>
+        <div>
+          Since <Age at={hold.set_at} />, by <SafeText text={hold.set_by.name ?? hold.set_by.id} max={200} />;{" "}
+          {hold.until === null ? (
+            "until it is released"
+          ) : (
+            <>
+              it ends <Age at={hold.until} />
+            </>
+          )}
+          .
+        </div>
+      </Note>
+    </Box>
+  );
+}
 
 interface Tab {
   readonly id: string;

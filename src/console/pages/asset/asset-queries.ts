@@ -1,13 +1,3 @@
-import {
-  useInfiniteQuery,
-  useQuery,
-  type UseInfiniteQueryResult,
-  type UseQueryResult,
-  type InfiniteData,
-} from "@tanstack/react-query";
-import { call } from "../../api/client.ts";
-import { toFailure } from "../../api/failure.ts";
-import { KEYS } from "../../api/keys.ts";
 import type {
   AppDetails,
   AppList,
@@ -18,7 +8,22 @@ import type {
   Hold,
   ShownVariables,
 } from "../../api/types.ts";
+import {
+  type InfiniteData,
+  useInfiniteQuery,
+  type UseInfiniteQueryResult,
+  useQuery,
+  type UseQueryResult,
+} from "@tanstack/react-query";
+import { call } from "../../api/client.ts";
+import { toFailure } from "../../api/failure.ts";
+import { KEYS } from "../../api/keys.ts";
 import type { AssetState } from "../assets/asset-row.ts";
+
+/** What each part of the page of an asset is given. */
+export interface TabProps {
+  readonly asset: Asset;
+}
 
 /**
  * The queries of an asset. Each one stands alone: those that ask the device itself may take ten seconds, and nothing waits

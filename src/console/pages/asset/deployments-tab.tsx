@@ -6,11 +6,10 @@ import { Age } from "../../parts/age.tsx";
 import { Empty } from "../../parts/empty.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
-import { PendingButton } from "../../parts/pending-button.tsx";
+import { PendingButton } from "../../parts/form.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import classes from "./asset.module.css";
-import type { TabProps } from "./tab-props.ts";
-import { useDeployments } from "./asset-queries.ts";
+import { type TabProps, useDeployments } from "./asset-queries.ts";
 
 /** Everything that was requested for the device's apps, newest first. Checks have changed nothing, so they are hidden at first. */
 export function DeploymentsTab({ asset }: TabProps): ReactNode {

@@ -6,11 +6,10 @@ import { formatDuration } from "../../parts/durations.ts";
 import { Empty } from "../../parts/empty.tsx";
 import { formatBytes } from "../../parts/format-bytes.ts";
 import { Loaded } from "../../parts/loaded.tsx";
-import { PendingButton } from "../../parts/pending-button.tsx";
+import { PendingButton } from "../../parts/form.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import classes from "./asset.module.css";
-import type { TabProps } from "./tab-props.ts";
-import { useDevice } from "./asset-queries.ts";
+import { type TabProps, useDevice } from "./asset-queries.ts";
 
 /** The device itself. It is asked when the tab is opened, and on request: each question costs data. */
 export function DeviceTab({ asset }: TabProps): ReactNode {

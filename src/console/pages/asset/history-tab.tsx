@@ -12,14 +12,20 @@ import { Age } from "../../parts/age.tsx";
 import { Empty } from "../../parts/empty.tsx";
 import { FailureNote } from "../../parts/failure-note.tsx";
 import { Icon } from "../../parts/icon.tsx";
-import { Loading } from "../../parts/loading.tsx";
-import { PendingButton } from "../../parts/pending-button.tsx";
+import { Loading } from "../../parts/loaded.tsx";
+import { PendingButton } from "../../parts/form.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import classes from "./asset.module.css";
-import type { TabProps } from "./tab-props.ts";
-import { useDeployments } from "./asset-queries.ts";
-import { type AssetHistoryItem, isRequest, ofAuditEntry, ofDeployment, ofEvent, requesters } from "./history-items.ts";
-import { mergeTimeLine } from "./time-line.ts";
+import { type TabProps, useDeployments } from "./asset-queries.ts";
+import {
+  type AssetHistoryItem,
+  isRequest,
+  mergeTimeLine,
+  ofAuditEntry,
+  ofDeployment,
+  ofEvent,
+  requesters,
+} from "./history-items.ts";
 
 /** One time line of everything that happened to the asset, from all that is known of it. */
 export function HistoryTab({ asset }: TabProps): ReactNode {

@@ -12,7 +12,7 @@ import { KEYS } from "../../api/keys.ts";
 import type { Allowance, AssetSims, ProSimUsage, SimEntry, SuperSimUsage } from "../../api/types.ts";
 import { serverNow } from "../../api/reachability.ts";
 import type { SimType } from "../sims/sim-words.ts";
-import type { UsageRange } from "./usage-period.ts";
+import type { UsageRange } from "./usage-days.ts";
 
 const simsKey = (id: string) => [...KEYS.simsOf(id), "state"] as const;
 const allowanceKey = (id: string, type: SimType) => [...KEYS.simsOf(id), "allowance", type] as const;

@@ -1,19 +1,18 @@
 import { Button, Checkbox, Group, Stack, Text } from "@mantine/core";
 import { type ReactNode, useMemo, useState } from "react";
-import { Link } from "react-router";
-import { useSearchParams } from "react-router";
+import { Link, useSearchParams } from "react-router";
 import { toFailure } from "../../api/failure.ts";
 import { usePermission } from "../../api/session.ts";
 import { Age } from "../../parts/age.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Empty } from "../../parts/empty.tsx";
 import { FailureNote } from "../../parts/failure-note.tsx";
-import { Loading } from "../../parts/loading.tsx";
+import { Loading } from "../../parts/loaded.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
 import { AssetTable } from "./asset-table.tsx";
-import { COLUMNS, type ColumnId, readColumns, toggleColumn, writeColumns } from "./columns.ts";
+import { type ColumnId, COLUMNS, readColumns, toggleColumn, writeColumns } from "./columns.ts";
 import { FilterBar } from "./filter-bar.tsx";
-import { hasFilters, NO_FILTERS, readFilters, toParameters, type AssetFilters } from "./filters.ts";
+import { type AssetFilters, hasFilters, NO_FILTERS, readFilters, toParameters } from "./filters.ts";
 import { useAssetList } from "./use-asset-list.ts";
 
 const COLUMNS_KEY = "assets-columns";

@@ -1,9 +1,8 @@
-import { Button, NativeSelect } from "@mantine/core";
-import { type ReactNode, useId, useState } from "react";
+import { Button, NativeSelect, TextInput } from "@mantine/core";
+import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { Icon } from "../../parts/icon.tsx";
 import { REASONS } from "../../parts/reason.tsx";
 import classes from "./assets.module.css";
-import { DelayedInput } from "./delayed-input.tsx";
 import {
   type AssetFilters,
   countFilters,
@@ -15,7 +14,45 @@ import {
 } from "./filters.ts";
 import { useIsNarrow } from "./use-is-narrow.ts";
 
-interface Props {
+const SEARCH_DELAY_MS = 150;
+
+interface DelayedInputProps {
+  readonly label: string;
+  readonly placeholder: string;
+  readonly value: string;
+  readonly maxLength: number;
+  readonly onChange: (value: string) => void;
+}
+
+/** A field whose text takes effect a moment after the last letter, so that not each letter is a request. */
+function DelayedInput({ label, placeholder, value, maxLength, onChange }: DelayedInputProps): ReactNode {
+  const [typed, setTyped] = useState(value);
+  const latest = useRef(onChange);
+  useEffect(() => {
+    latest.current = onChange;
+  });
+  // The address may change by itself: by the browser's buttons, or by "Clear".
+  // oxlint-disable-next-line react/set-state-in-effect
+  useEffect(() => setTyped(value), [value]);
+  useEffect(() => {
+    if (typed.trim() === value) return undefined;
+    const timer = setTimeout(() => latest.current(typed.trim()), SEARCH_DELAY_MS);
+    return () => clearTimeout(timer);
+  }, [typed, value]);
+  return (
+    <TextInput
+      label={label}
+      placeholder={placeholder}
+      value={typed}
+      maxLength={maxLength}
+      spellCheck={false}
+      autoComplete="off"
+      onChange={({ currentTarget }) => setTyped(currentTarget.value)}
+    />
+  );
+}
+
+interface FilterBarProps {
   readonly filters: AssetFilters;
   readonly onChange: (filters: AssetFilters) => void;
 }
@@ -57,7 +94,7 @@ const TEXTS = [
 ] as const;
 
 /** Search and filters. On a phone the filters are behind a button, which says how many of them are set. */
-export function FilterBar({ filters, onChange }: Props): ReactNode {
+export function FilterBar({ filters, onChange }: FilterBarProps): ReactNode {
   const isNarrow = useIsNarrow();
   const [isOpen, setOpen] = useState(false);
   const id = useId();
@@ -93,7 +130,7 @@ export function FilterBar({ filters, onChange }: Props): ReactNode {
   );
 }
 
-function Fields({ filters, onChange }: Props): ReactNode {
+function Fields({ filters, onChange }: FilterBarProps): ReactNode {
   return (
     <>
       {SELECTS.map(({ name, label, data }) => (

@@ -8,7 +8,7 @@ import {
 import { useEffect } from "react";
 import { call } from "../../api/client.ts";
 import { onAccountEvent } from "../../live/events.ts";
-import { applyEvent, type AssetPage, MAX_REFETCHED_PAGES } from "./apply-event.ts";
+import { applyEvent, type AssetPage, MAX_REFETCHED_PAGES } from "./asset-row.ts";
 import { type AssetFilters, toParameters } from "./filters.ts";
 
 const PAGE_SIZE = "200";

@@ -6,7 +6,7 @@ import type { DeploymentEvent } from "../../api/types.ts";
 import { FailureNote } from "../../parts/failure-note.tsx";
 import { Note } from "../../parts/note.tsx";
 import { focusPageTitle } from "../../parts/page-title.tsx";
-import { PendingButton } from "../../parts/pending-button.tsx";
+import { PendingButton } from "../../parts/form.tsx";
 import { DeploymentFailure } from "../deployment/deployment-failure.tsx";
 import { useApps, useDevice } from "../asset/asset-queries.ts";
 import { AppFields } from "./app-fields.tsx";

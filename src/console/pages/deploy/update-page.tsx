@@ -8,7 +8,7 @@ import type { AppDetails, AppUpdateRequest } from "../../api/types.ts";
 import { FailureNote } from "../../parts/failure-note.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
-import { PendingButton } from "../../parts/pending-button.tsx";
+import { PendingButton } from "../../parts/form.tsx";
 import { useApp } from "../asset/asset-queries.ts";
 import { DeploymentView } from "../deployment/deployment-view.tsx";
 import { dryRun, startDeployment } from "../deployment/start-deployment.ts";

@@ -3,8 +3,8 @@ import { useAllowance, useSims } from "../asset/sim-queries.ts";
 import { useAsset } from "../asset/asset-queries.ts";
 import { planState } from "../sims/allowance-words.ts";
 import { SIM_TYPES } from "../sims/sim-words.ts";
-import { usePlanSettings } from "../sims/use-plan-settings.ts";
-import { monthStart } from "../asset/usage-period.ts";
+import { usePlanSettings } from "../sims/plan-settings.tsx";
+import { monthStart } from "../asset/usage-days.ts";
 import type { SpentPlan } from "./spent-plan.ts";
 
 /** The data plan that stands in the way of deployments to the asset; `undefined`: none, or it is not known yet. */

@@ -1,6 +1,9 @@
 import { Button, Group, Stack, Text, Title } from "@mantine/core";
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { copyText } from "../../parts/copy-once.tsx";
+import { Icon, type IconName } from "../../parts/icon.tsx";
+import classes from "./enrol.module.css";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type ReactNode, useEffect, useRef } from "react";
 import { Link } from "react-router";
 import { call } from "../../api/client.ts";
 import { toFailure } from "../../api/failure.ts";
@@ -10,26 +13,62 @@ import type { Asset } from "../../api/types.ts";
 import { onAccountEvent } from "../../live/events.ts";
 import { Age } from "../../parts/age.tsx";
 import { FailureNote } from "../../parts/failure-note.tsx";
-import { Icon, type IconName } from "../../parts/icon.tsx";
 import { Note } from "../../parts/note.tsx";
-import { PendingButton } from "../../parts/pending-button.tsx";
+import { PendingButton } from "../../parts/form.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { AcceptanceBanner } from "../asset/acceptance-banner.tsx";
 import { deviceKey, useDevice } from "../asset/asset-queries.ts";
-import { type Check, type CheckState, checkList, isDone } from "./check-list.ts";
-import { CommandLine } from "./command-line.tsx";
-import classes from "./enrol.module.css";
+import { type Check, checkList, type CheckState, isDone } from "./check-list.ts";
+
+interface CommandLineProps {
+  readonly label: string;
+  readonly command: string;
+}
+
+/** A command that is typed off the screen: no line ends inside of a word, where one would read a space. */
+function CommandLine({ label, command }: CommandLineProps): ReactNode {
+  const element = useRef<HTMLElement>(null);
+  const [isCopied, setCopied] = useState(false);
+  const copy = async (): Promise<void> => setCopied(await copyText(command, element.current));
+  return (
+    <div>
+      <Group justify="space-between" mb={4}>
+        <Text size="sm" fw={600}>
+          {label}
+        </Text>
+        <Button
+          size="compact-sm"
+          variant="default"
+          leftSection={<Icon name={isCopied ? "check" : "copy"} size={14} />}
+          onClick={() => void copy()}
+        >
+          {isCopied ? "Copied" : "Copy"}
+        </Button>
+      </Group>
+      <code ref={element} className={classes.command}>
+        {command.split(" ").flatMap((word, index) => [
+          index === 0 ? "" : " ",
+          // The words have no identity of their own.
+          // oxlint-disable-next-line react/no-array-index-key
+          <span key={index} className={classes.word}>
+            {word}
+          </span>,
+        ])}
+      </code>
+    </div>
+  );
+}
 
 /** While the device is not right yet it is looked at this often. Without a device this costs nothing of its data. */
 const REFETCH_MS = 4000;
 
-interface Props {
+interface EnrolDeviceProps {
   readonly asset: Asset;
   readonly other: ReactNode;
 }
 
 /** The code to type on the device, and the list that turns green by itself. */
-export function EnrolDevice({ asset, other }: Props): ReactNode {
+export function EnrolDevice({ asset, other }: EnrolDeviceProps): ReactNode {
   const checks = useChecks(asset.uuid);
   const isRight = isDone(checks);
   useWakeLock(!isRight);

@@ -8,11 +8,10 @@ import type { MemberStateName } from "../../../protocol/fleet-member.ts";
 import type { Fleet, FleetMember } from "../../api/types.ts";
 import { Age } from "../../parts/age.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
-import { memberWait, MEMBER_STATE_NAMES, MEMBER_STATES } from "../../parts/member-states.ts";
+import { MEMBER_STATE_NAMES, MEMBER_STATES, memberWait } from "../../parts/member-states.ts";
 import { MoreButton } from "../../parts/more-button.tsx";
-import { TargetStateLabel } from "../../parts/rollout-state.tsx";
+import { State, TargetStateLabel } from "../../parts/state.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
-import { State } from "../../parts/state.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 
 const COLUMNS: readonly Column<FleetMember>[] = [

@@ -1,18 +1,52 @@
 import { Stack, Text } from "@mantine/core";
-import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useRef, useState } from "react";
+import { formatBytes } from "../../parts/format-bytes.ts";
+import { Note } from "../../parts/note.tsx";
+import { SafeText } from "../../parts/safe-text.tsx";
+import type { WaitReason } from "../../../protocol/rollout.ts";
+import { formatAssets, WAIT_REASONS } from "../../parts/target-states.ts";
+import { followPrice, NO_PRICE, type Price } from "./price-stream.ts";
+import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "react-router";
 import { call } from "../../api/client.ts";
 import { toFailure } from "../../api/failure.ts";
 import type { Fleet, Rollout } from "../../api/types.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { FailureNote } from "../../parts/failure-note.tsx";
-import { Form } from "../../parts/form.tsx";
-import { PendingButton } from "../../parts/pending-button.tsx";
-import { formatAssets } from "../../parts/target-states.ts";
-import { followPrice, NO_PRICE, type Price } from "./price-stream.ts";
-import { PriceView } from "./price-view.tsx";
-import { waveSizes } from "./wave-sizes.ts";
+import { Form, PendingButton } from "../../parts/form.tsx";
+import { waveSizes } from "./strategy-words.ts";
+
+/** What a rollout would download: in all, how many could not be asked, and the largest. */
+function PriceView({ price: { answered, largest, sums } }: { readonly price: Price }): ReactNode {
+  if (!sums) return <Text size="sm">{formatAssets(answered)} have answered so far.</Text>;
+  return (
+    <Note
+      kind="info"
+      title={`${formatBytes(sums.download_bytes)} in all, on ${formatAssets(sums.asked)} that answered.`}
+    >
+      {sums.not_asked > 0 && <div>{formatAssets(sums.not_asked)} were not asked.</div>}
+      {sums.refused > 0 && <div>{formatAssets(sums.refused)} would refuse it, or did not answer.</div>}
+      {sums.foreseen.waiting_for.map(({ for: reason, count, message }) => (
+        <div key={`${reason} ${message}`}>
+          {formatAssets(count)} would wait {reason in WAIT_REASONS && WAIT_REASONS[reason as WaitReason]}
+          {message !== undefined && <>: {message}</>}
+        </div>
+      ))}
+      {largest.length > 0 && (
+        <>
+          <div>The largest:</div>
+          <ul style={{ margin: 0, paddingLeft: "1.25rem" }}>
+            {largest.map(({ asset_id: id, asset_name: name, download_bytes: bytes = 0 }) => (
+              <li key={id}>
+                <SafeText text={name} max={100} />: {formatBytes(bytes)}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </Note>
+  );
+}
 
 interface Props {
   readonly fleet: Fleet;

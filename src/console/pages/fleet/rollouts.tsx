@@ -9,7 +9,7 @@ import { Age } from "../../parts/age.tsx";
 import { CountBar } from "../../parts/count-bar.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { MoreButton } from "../../parts/more-button.tsx";
-import { RolloutStateLabel } from "../../parts/rollout-state.tsx";
+import { RolloutStateLabel } from "../../parts/state.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 

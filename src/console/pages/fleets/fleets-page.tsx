@@ -1,19 +1,46 @@
 import { Anchor, Code } from "@mantine/core";
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "react-router";
+import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import type { FleetListItem } from "../../api/types.ts";
+import { CountBar } from "../../parts/count-bar.tsx";
+import { RolloutStateLabel, State } from "../../parts/state.tsx";
 import { Empty } from "../../parts/empty.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { formatMemberCounts } from "../../parts/member-states.ts";
 import { MoreButton } from "../../parts/more-button.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
-import { State } from "../../parts/state.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
-import { LatestRollout } from "./latest-rollout.tsx";
+
+const REFETCH_INTERVAL_MS = 5000;
+
+/** The newest rollout of a fleet; with its counts while it is not over. */
+export function LatestRollout({ fleet }: { readonly fleet: FleetListItem }): ReactNode {
+  const { name, latest_rollout: latest } = fleet;
+  const isOpen = latest !== null && !isRolloutOver(latest);
+  const id = latest?.id ?? "";
+  const { data } = useQuery({
+    queryKey: [...KEYS.rollout(id), "rollout"],
+    queryFn: ({ signal }) =>
+      call("GET /v1/fleets/{fleet}/rollouts/{rollout_id}", { path: { fleet: name, rollout_id: id }, signal }),
+    enabled: isOpen,
+    refetchInterval: REFETCH_INTERVAL_MS,
+  });
+  if (latest === null) return "none";
+  return (
+    <>
+      <Anchor component={Link} to={`/fleets/${name}/rollouts/${id}`} inherit underline="always">
+        Revision {latest.revision}
+      </Anchor>{" "}
+      <RolloutStateLabel state={latest.state} />
+      {isOpen && data && <CountBar counts={data.counts} />}
+    </>
+  );
+}
 
 const COLUMNS: readonly Column<FleetListItem>[] = [
   {

@@ -6,7 +6,7 @@ import { useAfterSignIn } from "../../session/after-sign-in.ts";
 import { forgetLinkCode, linkCode } from "../../session/link-code.ts";
 import { Empty } from "../../parts/empty.tsx";
 import { Form } from "../../parts/form.tsx";
-import { NewPasswordField } from "../../parts/new-password-field.tsx";
+import { NewPasswordField } from "../../parts/password-field.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
 
 /** Sets the password of a person who was invited, or whose password is reset. */

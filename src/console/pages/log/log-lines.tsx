@@ -2,8 +2,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, type ReactNode, useEffect, useRef } from "react";
 import { formatBytes } from "../../parts/format-bytes.ts";
 import { SafeText } from "../../parts/safe-text.tsx";
-import type { LogRing, LogRow } from "./log-ring.ts";
-import { plainLine } from "./log-text.ts";
+import { type LogRing, type LogRow, plainLine } from "./log-ring.ts";
 import classes from "./log.module.css";
 
 const LINE_HEIGHT_PX = 20;

@@ -7,7 +7,7 @@ import { PageTitle } from "../../parts/page-title.tsx";
 import { useApps, useAsset } from "../asset/asset-queries.ts";
 import { LinkState } from "../assets/link-state.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
-import { logCounts } from "./log-counts.ts";
+import { logCounts } from "./log-ring.ts";
 import { LogLines } from "./log-lines.tsx";
 import { LogReader, type LogSnapshot } from "./log-reader.ts";
 

@@ -15,7 +15,7 @@ export type LogRow = { readonly id: number } & (
 
 type NewRow = LogRow extends infer Row ? (Row extends LogRow ? Omit<Row, "id"> : never) : never;
 
-export interface LogBounds {
+interface LogBounds {
   readonly maxRows: number;
   readonly maxCharacters: number;
 }
@@ -127,4 +127,28 @@ export class LogRing {
 
 function sizeOf(row: LogRow): number {
   return row.kind === "omitted" ? 0 : row.text.length;
+}
+
+/** A colour or weight of a terminal. It changes nothing but the looks, so it is left out. */
+// oxlint-disable-next-line no-control-regex
+const COLOUR = /\u001B\[[\d;:]*m/g;
+
+/** A line of a log without a terminal's colours, and without the carriage return of its end. */
+export function plainLine(text: string): string {
+  return text.replaceAll(COLOUR, "").replace(/\r$/, "");
+}
+
+type Counts = Pick<LogRing, "keptLines" | "leftOutLines" | "droppedLines">;
+
+/** How many lines of a log are shown and how many are not, such as `5,000 lines shown, 12 left out between them`. */
+export function logCounts({ keptLines, leftOutLines, droppedLines }: Counts): string {
+  return [
+    `${format(keptLines)} ${keptLines === 1 ? "line" : "lines"} shown`,
+    ...(leftOutLines > 0 ? [`${format(leftOutLines)} left out between them`] : []),
+    ...(droppedLines > 0 ? [`${format(droppedLines)} earlier ones no longer kept`] : []),
+  ].join(", ");
+}
+
+function format(count: number): string {
+  return count.toLocaleString("en");
 }

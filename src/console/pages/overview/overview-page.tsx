@@ -1,9 +1,9 @@
+import type { AttentionReason, Overview } from "../../../protocol/attention.ts";
+import { REASONS } from "../../parts/reason.tsx";
 import { Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "react-router";
-import { ATTENTION_ORDER } from "./attention-order.ts";
-import type { Overview } from "../../../protocol/attention.ts";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import { Age } from "../../parts/age.tsx";
@@ -11,8 +11,10 @@ import { Empty } from "../../parts/empty.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
-import { REASONS } from "../../parts/reason.tsx";
 import classes from "./overview.module.css";
+
+/** The reasons in the order of display. */
+export const ATTENTION_ORDER = Object.keys(REASONS) as readonly AttentionReason[];
 
 /** What needs attention: each count leads to the list of those assets. */
 export function OverviewPage(): ReactNode {

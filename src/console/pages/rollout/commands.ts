@@ -1,7 +1,6 @@
 import type { TargetState } from "../../../protocol/rollout.ts";
 import { countIn, formatAssets, formatCounts } from "../../parts/target-states.ts";
-import { formatGoal } from "./verdict.ts";
-import { type ShownRollout, waitsForAdvance } from "./wave-state.ts";
+import { formatGoal, type ShownRollout, waitsForAdvance } from "./verdict.ts";
 
 export type CommandName = "approve" | "resume" | "advance" | "pause" | "rollback" | "cancel";
 

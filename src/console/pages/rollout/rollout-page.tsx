@@ -1,19 +1,52 @@
-import { Anchor, Group, Stack, Text } from "@mantine/core";
-import { type ReactNode } from "react";
-import { Link, useParams } from "react-router";
+import { Anchor, Group, Stack, Text, Title } from "@mantine/core";
+import type { ReactNode } from "react";
 import type { Rollout } from "../../api/types.ts";
+import { CountBar } from "../../parts/count-bar.tsx";
+import { formatDuration } from "../../parts/durations.ts";
+import { formatAssets } from "../../parts/target-states.ts";
+import classes from "./rollout.module.css";
+import { describeRollout, isOpen } from "./verdict.ts";
+import { Link, useParams } from "react-router";
 import { Age } from "../../parts/age.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { Note } from "../../parts/note.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
-import { RolloutStateLabel } from "../../parts/rollout-state.tsx";
+import { RolloutStateLabel } from "../../parts/state.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
-import { CommandButtons } from "./command-buttons.tsx";
-import { RetryButton } from "./retry-button.tsx";
+import { CommandButtons, RetryButton } from "./command-buttons.tsx";
 import { useRollout } from "./rollout-queries.ts";
 import { Targets } from "./targets.tsx";
-import { describeRollout } from "./verdict.ts";
-import { Waves } from "./waves.tsx";
+
+/** The waves as steps, each with its assets by state. */
+export function Waves({ rollout }: { readonly rollout: Rollout }): ReactNode {
+  const { waves, wave: current } = rollout;
+  return (
+    <section aria-labelledby="waves">
+      <Title order={2} id="waves" mb="xs">
+        Waves
+      </Title>
+      <ol className={classes.waves}>
+        {waves.map(({ wave, targets, counts, advance, soak_s: soak }) => (
+          <li
+            key={wave}
+            className={classes.wave}
+            aria-current={isOpen(rollout) && wave === current ? "step" : undefined}
+          >
+            <Text fw={600} size="sm" mb={6}>
+              Wave {wave}
+              {isOpen(rollout) && wave === current && " (now)"}: {formatAssets(targets)}
+            </Text>
+            <CountBar counts={counts} />
+            <Text size="xs" c="dimmed" mt={4}>
+              {soak === 0 ? "No soak" : `Soak ${formatDuration(soak)}`}
+              {wave < waves.length && (advance === "manual" ? " · then waits for you" : " · then goes on by itself")}
+            </Text>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
 
 /** One rollout as it goes on: how it is and why, its waves, and its assets, those that failed first. */
 export function RolloutPage(): ReactNode {

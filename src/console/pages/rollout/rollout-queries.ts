@@ -12,7 +12,7 @@ import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import type { Rollout } from "../../api/types.ts";
 import { FIRST_PAGE, readTargetPage, type TargetPage } from "./target-pages.ts";
-import { mayChange } from "./wave-state.ts";
+import { mayChange } from "./verdict.ts";
 
 /** While a rollout goes on its counts change without an event of the account. */
 const REFETCH_INTERVAL_MS = 2000;

@@ -6,7 +6,7 @@ import { KEYS } from "../../api/keys.ts";
 import { nextPath, useAfterSignIn } from "../../session/after-sign-in.ts";
 import { forgetLinkCode, linkCode, linkTarget } from "../../session/link-code.ts";
 import { Form } from "../../parts/form.tsx";
-import { NewPasswordField } from "../../parts/new-password-field.tsx";
+import { NewPasswordField } from "../../parts/password-field.tsx";
 import { Note } from "../../parts/note.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
 import { InsecureNote } from "../sign-in/insecure-note.tsx";

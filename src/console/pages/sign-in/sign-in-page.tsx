@@ -1,6 +1,7 @@
+import { type ReactNode, useState } from "react";
+import { FailureNote } from "../../parts/failure-note.tsx";
 import { Anchor, Button, Divider, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
 import { Link, useSearchParams } from "react-router";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
@@ -10,7 +11,18 @@ import { Note } from "../../parts/note.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
 import { PasswordField } from "../../parts/password-field.tsx";
 import { InsecureNote } from "./insecure-note.tsx";
-import { ProviderFailure } from "./provider-failure.tsx";
+
+/** A code of the error table, or a reason: one word. Links of others could bring any text. */
+const WORD = /^\w{1,40}$/;
+
+/** Why the sign-in provider sent the person back without a session, as the page's address says. */
+export function ProviderFailure({ parameters }: { readonly parameters: URLSearchParams }): ReactNode {
+  const code = parameters.get("failure") ?? "";
+  const reason = parameters.get("reason") ?? "";
+  if (!WORD.test(code)) return null;
+  const details = WORD.test(reason) ? { reason } : undefined;
+  return <FailureNote failure={{ code, message: "You are not signed in with the provider.", details }} />;
+}
 
 export function SignInPage(): ReactNode {
   const [email, setEmail] = useState("");

@@ -1,13 +1,21 @@
-import { Box, NativeSelect, Text, Title } from "@mantine/core";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import { useMutation, useQuery, useQueryClient, type UseQueryResult } from "@tanstack/react-query";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
-import { usePermission } from "../../api/session.ts";
 import type { DataPlanSettings } from "../../api/types.ts";
+import { Box, NativeSelect, Text, Title } from "@mantine/core";
+import { type ReactNode, useState } from "react";
+import { usePermission } from "../../api/session.ts";
 import { Form } from "../../parts/form.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
-import { usePlanSettings } from "./use-plan-settings.ts";
+
+/** The account's settings of data plans. */
+export function usePlanSettings(enabled = true): UseQueryResult<DataPlanSettings> {
+  return useQuery({
+    queryKey: KEYS.dataPlanSettings,
+    queryFn: ({ signal }) => call("GET /v1/data-plan-settings", { signal }),
+    enabled,
+  });
+}
 
 type Effect = DataPlanSettings["deployments"];
 

@@ -1,16 +1,68 @@
 import { Button, Checkbox, Group, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import type { Role } from "../../api/types.ts";
+import type { ApiKey, Role } from "../../api/types.ts";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
-import { CopyOnce } from "../../parts/copy-once.tsx";
-import { Dialog } from "../../parts/dialog.tsx";
+import { Confirm, Dialog } from "../../parts/dialog.tsx";
+import { formatDate } from "../../parts/durations.ts";
 import { Form } from "../../parts/form.tsx";
+import { type Expiry, ExpirySelect, expiryTime } from "../../parts/expiry-select.tsx";
+import { CopyOnce } from "../../parts/copy-once.tsx";
 import { RoleSelect } from "../../parts/role-select.tsx";
-import { ExpirySelect, type Expiry, expiryTime } from "../../parts/expiry-select.tsx";
+import { Age } from "../../parts/age.tsx";
 
-interface Props {
+interface ChangeKeyDialogProps {
+  readonly apiKey: ApiKey;
+  readonly onClose: () => void;
+}
+
+/** Changes the name and the expiry. Another role needs another key. */
+export function ChangeKeyDialog({ apiKey, onClose }: ChangeKeyDialogProps): ReactNode {
+  const [name, setName] = useState(apiKey.name);
+  const [expiry, setExpiry] = useState<Expiry | "keep">("keep");
+  const client = useQueryClient();
+  const hasChanged = name !== apiKey.name || expiry !== "keep";
+  const change = useMutation({
+    mutationFn: () => {
+      const body = {
+        ...(name !== apiKey.name && { name }),
+        ...(expiry !== "keep" && { expires_at: expiryTime(expiry) ?? null }),
+      };
+      return call("PATCH /v1/api-keys/{key_id}", { path: { key_id: apiKey.id }, body });
+    },
+    onSuccess: async () => {
+      onClose();
+      await client.invalidateQueries({ queryKey: KEYS.apiKeys });
+    },
+  });
+  return (
+    <Dialog isOpen onClose={onClose} label={`Change ${apiKey.name}`}>
+      <Form
+        action="Change"
+        onSubmit={() => change.mutate()}
+        isPending={change.isPending}
+        error={change.error}
+        canSubmit={hasChanged}
+      >
+        <TextInput
+          label="What it is for"
+          required
+          withAsterisk={false}
+          value={name}
+          onChange={({ currentTarget }) => setName(currentTarget.value)}
+        />
+        <ExpirySelect
+          value={expiry}
+          onChange={setExpiry}
+          keepLabel={apiKey.expires_at === null ? "as it is: never" : `as it is: ${formatDate(apiKey.expires_at)}`}
+        />
+      </Form>
+    </Dialog>
+  );
+}
+
+interface CreateKeyDialogProps {
   readonly isOpen: boolean;
   readonly onClose: () => void;
 }
@@ -18,7 +70,7 @@ interface Props {
 type RemoteAccess = "apps.forward" | "apps.exec";
 
 /** Creates a key and shows it once. While it is shown, the dialog is closed by its button only. */
-export function CreateKeyDialog({ isOpen, onClose }: Props): ReactNode {
+export function CreateKeyDialog({ isOpen, onClose }: CreateKeyDialogProps): ReactNode {
   const [isShowing, setShowing] = useState(false);
   const close = (): void => {
     setShowing(false);
@@ -100,5 +152,35 @@ function CreateKey({ onCreated, onClose }: CreateProps): ReactNode {
         </Stack>
       </Checkbox.Group>
     </Form>
+  );
+}
+
+interface RevokeDialogProps {
+  readonly apiKey: ApiKey;
+  readonly onClose: () => void;
+}
+
+export function RevokeDialog({ apiKey, onClose }: RevokeDialogProps): ReactNode {
+  const client = useQueryClient();
+  const revoke = useMutation({
+    mutationFn: () => call("DELETE /v1/api-keys/{key_id}", { path: { key_id: apiKey.id } }),
+    onSuccess: async () => {
+      onClose();
+      await client.invalidateQueries({ queryKey: KEYS.apiKeys });
+    },
+  });
+  return (
+    <Confirm
+      isOpen
+      title={`Revoke ${apiKey.name}?`}
+      action="Revoke"
+      isPending={revoke.isPending}
+      error={revoke.error}
+      onConfirm={() => revoke.mutate()}
+      onClose={onClose}
+    >
+      Requests with it are refused from now on, and streams that it opened end. It was last used:{" "}
+      <Age at={apiKey.last_used_at} />. This cannot be taken back.
+    </Confirm>
   );
 }
