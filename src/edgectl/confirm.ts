@@ -1,6 +1,5 @@
 import type { Context } from "./context.ts";
-import { EXIT } from "./exit-code.ts";
-import { Failure, usageFailure } from "./failure.ts";
+import { EXIT, Failure, usageFailure } from "./failure.ts";
 
 /** Refuses a command that would have to ask without a terminal to answer at. Errors: exit code 2. */
 export function requireAnswer({ io }: Context, yes: boolean, what: string): void {

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { ApiClient } from "./api/client.ts";
 import { ConfigFile } from "./config/config-file.ts";
-import { resolveLogin, type Login } from "./config/login.ts";
+import { type Login, resolveLogin } from "./config/login.ts";
 import type { Io } from "./io.ts";
 import { Printer } from "./printer.ts";
 

@@ -1,8 +1,12 @@
-import type { Readable, Writable } from "node:stream";
+import { type Readable, Writable } from "node:stream";
 import type { Clock } from "../lib/clock.ts";
 import type { Output } from "../lib/terminal/output.ts";
+import { readFile } from "node:fs/promises";
+import { usageFailure } from "./failure.ts";
+import { createInterface } from "node:readline/promises";
+import { text } from "node:stream/consumers";
 
-export interface Input {
+interface Input {
   readonly isTTY: boolean;
   /** Reads to the end of the input. */
   readAll(): Promise<string>;
@@ -36,4 +40,55 @@ export interface Io {
   readonly randomId: () => string;
   /** Aborts on Ctrl-C. */
   readonly interrupted: AbortSignal;
+}
+
+/** Reads a file named on the command line, or standard input for `-`. Errors: exit code 2. */
+export function readTextOrStdin(name: string, io: Io): Promise<string> {
+  return name === "-" ? io.stdin.readAll() : readTextFile(name);
+}
+
+/** Reads a file named on the command line. Errors: exit code 2. */
+export async function readTextFile(name: string): Promise<string> {
+  try {
+    return await readFile(name, "utf8");
+  } catch (error) {
+    throw usageFailure(`${name} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown reason"}).`);
+  }
+}
+
+/** A stream that may be a terminal. `process.stdin` fits. */
+type Stdin = Readable & { readonly isTTY?: boolean };
+
+/** Creates the standard input. Prompts go to `output`; typed secrets are not echoed. */
+export function createInput(stdin: Stdin, output: Output, interrupt: () => void, interrupted: AbortSignal): Input {
+  return {
+    isTTY: stdin.isTTY === true,
+    readAll: () => text(stdin),
+    async ask(question) {
+      // The terminal itself echoes, and turns Ctrl-C into the signal.
+      const lines = createInterface({ input: stdin, terminal: false });
+      const ended = new Promise<string>((resolve) => lines.once("close", () => resolve("")));
+      output.write(question);
+      try {
+        return await Promise.race([lines.question("", { signal: interrupted }), ended]);
+      } finally {
+        lines.close();
+      }
+    },
+    async readSecret(question) {
+      const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+      const lines = createInterface({ input: stdin, output: nowhere, terminal: true, historySize: 0 });
+      // In raw mode Ctrl-C is a key like any other, and Ctrl-D closes the input.
+      lines.on("SIGINT", interrupt);
+      lines.on("close", interrupt);
+      output.write(question);
+      try {
+        return await lines.question("", { signal: interrupted });
+      } finally {
+        lines.off("close", interrupt);
+        lines.close();
+        output.write("\n");
+      }
+    },
+  };
 }

@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { homedir } from "node:os";
 import { foregroundClock as clock } from "../lib/clock.ts";
-import type { Io } from "./io.ts";
+import { createInput, type Io } from "./io.ts";
 import { run } from "./run.ts";
-import { createInput } from "./terminal-input.ts";
 
 const interruption = new AbortController();
 const interrupt = (): void => interruption.abort(new Error("interrupted"));

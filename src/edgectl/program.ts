@@ -1,9 +1,6 @@
 import { Command } from "commander";
-import { addAppsLifecycle } from "./commands/apps-lifecycle.ts";
-import { addAppsLogs } from "./commands/apps-logs.ts";
-import { addAppsList, addAppsShow } from "./commands/apps-read.ts";
-import { addAppsStats } from "./commands/apps-stats.ts";
-import { addAppsUpdate } from "./commands/apps-update.ts";
+import { addAppsLifecycle, addAppsUpdate } from "./commands/apps-control.ts";
+import { addAppsList, addAppsLogs, addAppsShow, addAppsStats } from "./commands/apps-read.ts";
 import { addApply } from "./commands/apply.ts";
 import { addAssetsAccept, addAssetsList, addAssetsShow } from "./commands/assets.ts";
 import { addAssetsUpdate } from "./commands/assets-update.ts";
@@ -18,7 +15,7 @@ import {
 import { addAudit } from "./commands/audit.ts";
 import { addComposeCheck } from "./commands/compose-check.ts";
 import { addCompletion } from "./commands/completion.ts";
-import { addDataUsage } from "./commands/data-usage.ts";
+import { addDataUsage, addUsage } from "./commands/usage.ts";
 import { addDeploy } from "./commands/deploy.ts";
 import {
   addDeploymentsCancel,
@@ -27,7 +24,7 @@ import {
   addDeploymentsWatch,
 } from "./commands/deployments.ts";
 import { addCp } from "./commands/cp.ts";
-import { addDevice } from "./commands/device.ts";
+import { addDevice, addVolumesList, addVolumesRemove } from "./commands/device.ts";
 import { addEvents } from "./commands/events.ts";
 import { addExec } from "./commands/exec.ts";
 import { addFleetsApply } from "./commands/fleets-apply.ts";
@@ -44,21 +41,20 @@ import { addForward } from "./commands/forward.ts";
 import { addImagesExplain, addImagesIndex } from "./commands/images.ts";
 import { addKeysCreate, addKeysList, addKeysRevoke } from "./commands/keys.ts";
 import { addLogin, addLogout, addWhoami } from "./commands/login.ts";
-import { addRolloutsRetry, addRolloutsSummary } from "./commands/rollouts-after.ts";
-import { addRolloutsCreate } from "./commands/rollouts-create.ts";
 import {
   addRolloutsCommands,
   addRolloutsEvents,
   addRolloutsList,
+  addRolloutsRetry,
   addRolloutsShow,
+  addRolloutsSummary,
   addRolloutsTargets,
 } from "./commands/rollouts.ts";
+import { addRolloutsCreate } from "./commands/rollouts-create.ts";
 import { addSimsList, addSimsRefresh, addSimsShow } from "./commands/sims.ts";
 import { addSimsAllowance, addSimsSettings } from "./commands/sims-plans.ts";
 import { addUsersInvite, addUsersList, addUsersRemove, addUsersReset, addUsersRole } from "./commands/users.ts";
-import { addUsage } from "./commands/usage.ts";
-import { addVolumesList, addVolumesRemove } from "./commands/volumes.ts";
-import { EXIT_CODE_HELP } from "./exit-code.ts";
+import { EXIT_CODE_HELP } from "./failure.ts";
 import type { Io } from "./io.ts";
 import { isTerminal } from "../lib/terminal/theme.ts";
 import { VERSION } from "../lib/version.ts";

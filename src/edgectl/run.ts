@@ -1,6 +1,5 @@
 import { type Command, CommanderError } from "commander";
-import { EXIT } from "./exit-code.ts";
-import { Failure, SilentExit, usageFailure } from "./failure.ts";
+import { EXIT, Failure, SilentExit, usageFailure } from "./failure.ts";
 import type { Io } from "./io.ts";
 import { createProgram } from "./program.ts";
 import { Printer } from "./printer.ts";

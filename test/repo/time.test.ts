@@ -104,7 +104,7 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
     "edgectl/commands/sims-plans.ts",
     "edgectl/commands/sims.ts",
     "edgectl/commands/usage.ts",
-    "edgectl/views/freshness.ts",
+    "edgectl/views/app-view.ts",
     "lib/log/rotating-file.ts",
   ],
   // A command of a person, which lasts seconds.

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import type { ApiClient } from "./client.ts";
-import { apiPath } from "./path.ts";
+import { type ApiClient, apiPath } from "./client.ts";
 import { pendingSchema } from "./pending-change.ts";
 
 const assetSchema = z.looseObject({
@@ -34,9 +33,9 @@ const assetSchema = z.looseObject({
 export type Asset = z.output<typeof assetSchema>;
 
 const assetPageSchema = z.looseObject({ assets: z.array(assetSchema), next_cursor: z.string().nullable() });
-export type AssetPage = z.output<typeof assetPageSchema>;
+type AssetPage = z.output<typeof assetPageSchema>;
 
-export interface AssetQuery {
+interface AssetQuery {
   readonly status?: string | undefined;
   readonly type?: string | undefined;
   readonly q?: string | undefined;
@@ -77,4 +76,52 @@ const UPDATE_TIMEOUT_MS = 60_000;
 export function updateAsset(client: ApiClient, asset: string, change: AssetChange): Promise<Asset> {
   const path = apiPath("v1", "assets", asset);
   return client.json({ method: "PATCH", path, body: change, timeoutMs: UPDATE_TIMEOUT_MS }, assetSchema);
+}
+
+const tagsSchema = z.record(z.string(), z.string());
+export type Tags = z.output<typeof tagsSchema>;
+
+const variablesSchema = z.record(z.string(), z.looseObject({ value: z.string().nullable(), secret: z.boolean() }));
+export type Variables = z.output<typeof variablesSchema>;
+
+/** A variable to set, or `null` to remove it. */
+type VariableChanges = Readonly<Record<string, { readonly value: string; readonly secret: boolean } | null>>;
+
+const holdSchema = z.looseObject({ reason: z.string(), until: z.number().nullable() });
+type Hold = z.output<typeof holdSchema>;
+
+/** @param changes a value sets a tag, `null` removes it */
+export function changeTags(
+  client: ApiClient,
+  asset: string,
+  changes: Readonly<Record<string, string | null>>,
+): Promise<Tags> {
+  return client.json({ method: "PATCH", path: pathOf(asset, "tags"), body: changes }, tagsSchema);
+}
+
+/** @param reveal includes the values of variables that are not secret */
+export function getVariables(client: ApiClient, asset: string, reveal: boolean): Promise<Variables> {
+  const query = { reveal: reveal ? "values" : undefined };
+  return client.json({ path: pathOf(asset, "variables"), query }, variablesSchema);
+}
+
+export function changeVariables(client: ApiClient, asset: string, changes: VariableChanges): Promise<Variables> {
+  return client.json({ method: "PATCH", path: pathOf(asset, "variables"), body: changes }, variablesSchema);
+}
+
+/** @param until Unix seconds */
+export function holdAsset(
+  client: ApiClient,
+  asset: string,
+  hold: { readonly reason: string; readonly until?: number },
+): Promise<Hold> {
+  return client.json({ method: "PUT", path: pathOf(asset, "hold"), body: hold }, holdSchema);
+}
+
+export function releaseAsset(client: ApiClient, asset: string): Promise<void> {
+  return client.empty({ method: "DELETE", path: pathOf(asset, "hold") });
+}
+
+function pathOf(asset: string, setting: string): string {
+  return apiPath("v1", "assets", asset, setting);
 }

@@ -1,17 +1,32 @@
+import { EXIT, Failure, usageFailure } from "../failure.ts";
 import type { z } from "zod";
-import { deadline, type Clock } from "../../lib/clock.ts";
+import { type Clock, deadline } from "../../lib/clock.ts";
 import { BodyTooLongError, readResponse } from "../../lib/registry/read-body.ts";
 import { JSON_LIMITS } from "../../protocol/bounded-json.ts";
 import { parseJson } from "../../lib/parse-json.ts";
 import { VERSION } from "../../lib/version.ts";
-import { EXIT } from "../exit-code.ts";
-import { Failure } from "../failure.ts";
 import { NetworkFailure, toNetworkFailure } from "./network-failure.ts";
 import { toServiceFailure } from "./service-failure.ts";
 
+/**
+ * Builds a path from segments. Each is encoded, so that an identifier with a slash stays one segment. Errors: exit
+ * code 2 for a segment that a URL would drop, such as `..`.
+ */
+export function apiPath(...segments: readonly string[]): string {
+  return segments.map((segment) => `/${encodeSegment(segment)}`).join("");
+}
+
+function encodeSegment(segment: string): string {
+  if (segment === "" || segment === "." || segment === "..") {
+    throw usageFailure(`"${segment}" is not an identifier.`, "Give a serial number, SIM SID, ICCID or UUID.");
+  }
+  if (!segment.isWellFormed()) throw usageFailure("An identifier holds characters that are not valid Unicode.");
+  return encodeURIComponent(segment);
+}
+
 const RESPONSE_TIMEOUT_MS = 30_000;
 
-export interface ApiClientOptions {
+interface ApiClientOptions {
   readonly baseUrl: string;
   /** `undefined` for requests without one. */
   readonly apiKey: string | undefined;
@@ -112,4 +127,28 @@ export class ApiClient {
       hint: "Check the address (--url): it may be another service, or a newer version of this one.",
     });
   }
+}
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly next: string | null;
+}
+
+/** Fetches one page, or with `all` all pages from the cursor on. @returns the items and the cursor of the next page */
+export async function fetchPages<T>(
+  fetchPage: (cursor: string | undefined) => Promise<Page<T>>,
+  options: { readonly cursor: string | undefined; readonly all: boolean },
+): Promise<Page<T>> {
+  let page = await fetchPage(options.cursor);
+  if (!options.all) return page;
+  const items = [...page.items];
+  while (page.next !== null) {
+    const cursor = page.next;
+    page = await fetchPage(cursor);
+    items.push(...page.items);
+    if (page.next === cursor) {
+      throw new Failure("The server keeps sending the same page.", { exitCode: EXIT.failed });
+    }
+  }
+  return { items, next: null };
 }

@@ -1,55 +1,135 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { ApiClient, ApiRequest } from "./client.ts";
-import { parseStreamedEvent, type StreamedEvent } from "./deployment-event.ts";
-import { type Line, openLines, StreamFormatError, toFormatFailure } from "./line-stream.ts";
+import { NetworkFailure } from "./network-failure.ts";
+import { toServiceFailure } from "./service-failure.ts";
+
+/** The service sends at least an empty line every 15 s. After three missed lines the connection counts as dead. */
+export const MAX_SILENCE_MS = 45_000;
+
+/** Aborts a request when the parent signal aborts, when disposed, and when nothing arrives for `MAX_SILENCE_MS`. */
+class IdleTimeout implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #clock: Clock;
+  readonly signal: AbortSignal;
+  #watchdog: Disposable | undefined;
+
+  constructor(clock: Clock, parent: AbortSignal) {
+    this.#clock = clock;
+    this.signal = AbortSignal.any([parent, this.#controller.signal]);
+  }
+
+  /** Restarts the timeout. Must be called when data arrives, and once at the start. */
+  touch(): void {
+    this.#watchdog?.[Symbol.dispose]();
+    this.#watchdog = this.#clock.timer(MAX_SILENCE_MS, () => {
+      this.#controller.abort(new DOMException("nothing arrived in time", "TimeoutError"));
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#watchdog?.[Symbol.dispose]();
+    this.#controller.abort();
+  }
+}
+
+/** In UTF-16 code units. No event and no log line of the service is longer. */
+const MAX_LINE_LENGTH = 1024 * 1024;
+
+/** The response is not a stream of the expected format. */
+export class StreamFormatError extends Error {
+  override readonly name = "StreamFormatError";
+}
+
+/** A streamed response whose headers have arrived. Dispose it to close the connection. */
+interface LineStream extends Disposable {
+  readonly headers: Headers;
+  /**
+   * Lines with their line breaks removed. Throws a `NetworkFailure` when the connection breaks or nothing arrives for
+   * `MAX_SILENCE_MS`.
+   */
+  readonly lines: AsyncIterable<Line>;
+}
+
+export interface Line {
+  readonly text: string;
+  /** False for text after the last line break, which may be truncated. */
+  readonly isTerminated: boolean;
+}
+
+interface StreamOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Media type of the stream. A response of any other type is a `ServiceFailure`. */
+  readonly contentType: string;
+  /** Whether a stream may have an HTTP error status. */
+  readonly allowsErrorStatus?: boolean;
+}
+
+/** Sends a request whose response is a stream of lines. Errors: `ServiceFailure` or `NetworkFailure`. */
+export async function openLines(client: ApiClient, request: ApiRequest, options: StreamOptions): Promise<LineStream> {
+  const connection = new IdleTimeout(options.clock, options.signal);
+  try {
+    connection.touch();
+    const response = await client.send(request, connection.signal);
+    const hasType = response.headers.get("content-type")?.startsWith(options.contentType) === true;
+    // Without content: the stream has ended, and the client has all of it.
+    const isStream = response.status === 204 || (hasType && (response.ok || options.allowsErrorStatus === true));
+    if (!isStream) throw toServiceFailure(response, await client.text(response));
+    return {
+      headers: response.headers,
+      lines: readLines(client, response, connection),
+      [Symbol.dispose]: () => connection[Symbol.dispose](),
+    };
+  } catch (error) {
+    connection[Symbol.dispose]();
+    throw error;
+  }
+}
+
+/** The failure for a response with the wrong format. */
+export function toFormatFailure(client: ApiClient, error: StreamFormatError): NetworkFailure {
+  return new NetworkFailure(client.baseUrl, error.message, {
+    hint: "Check whether a proxy on the way changes what the service sends.",
+    maybeSent: true,
+    cause: error,
+  });
+}
+
+async function* readLines(client: ApiClient, response: Response, connection: IdleTimeout): AsyncGenerator<Line> {
+  const splitter = new LineSplitter();
+  try {
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+      connection.touch();
+      for (const text of splitter.push(chunk)) yield { text, isTerminated: true };
+    }
+  } catch (error) {
+    if (error instanceof StreamFormatError) throw toFormatFailure(client, error);
+    throw client.toFailure(error);
+  }
+  const rest = splitter.end();
+  if (rest !== "") yield { text: rest, isTerminated: false };
+}
+
+/** Splits UTF-8 text into lines. Chunks may end anywhere, also within a character. */
+export class LineSplitter {
+  readonly #decoder = new TextDecoder();
+  #rest = "";
+
+  /** Returns the lines that the chunk completes. Throws a `StreamFormatError` when a line is too long. */
+  push(chunk: Uint8Array): string[] {
+    const lines = (this.#rest + this.#decoder.decode(chunk, { stream: true })).split("\n");
+    this.#rest = lines.pop() ?? "";
+    if (this.#rest.length > MAX_LINE_LENGTH) throw new StreamFormatError("a line of the stream is too long");
+    return lines;
+  }
+
+  /** Returns the text after the last line break. Must be called once, after the last chunk. */
+  end(): string {
+    return this.#rest + this.#decoder.decode();
+  }
+}
 
 const DATA_PREFIX = "data:";
-
-/** A stream of deployment events whose headers have arrived. Dispose it to close the connection. */
-export interface EventStream extends Disposable {
-  /** From the response's headers. */
-  readonly deploymentId: string | undefined;
-  /** Ends when the server ends it; throws a `NetworkFailure` when the connection breaks or is silent for too long. */
-  readonly events: AsyncIterable<StreamedEvent>;
-}
-
-/**
- * Opens a stream of deployment events. Errors: `ServiceFailure` for a response that is not a stream, `NetworkFailure`
- * without a response.
- */
-export async function openEventStream(
-  client: ApiClient,
-  request: ApiRequest,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<EventStream> {
-  // A refusal is an event in a stream with an error status.
-  const options = { clock, signal, contentType: "text/event-stream", allowsErrorStatus: true };
-  const stream = await openLines(client, request, options);
-  return {
-    deploymentId: stream.headers.get("deployment-id") ?? undefined,
-    events: readEvents(client, stream.lines),
-    [Symbol.dispose]: () => stream[Symbol.dispose](),
-  };
-}
-
-async function* readEvents(client: ApiClient, lines: AsyncIterable<Line>): AsyncGenerator<StreamedEvent> {
-  for await (const { text, isTerminated } of lines) {
-    const json = eventData(text);
-    const event = json === undefined ? undefined : parseEvent(client, json, isTerminated);
-    if (event) yield event;
-  }
-}
-
-function parseEvent(client: ApiClient, json: string, isTerminated: boolean): StreamedEvent | undefined {
-  try {
-    return parseStreamedEvent(json);
-  } catch (error) {
-    // An unterminated line was most likely truncated: it counts only if it is complete.
-    if (!isTerminated) return undefined;
-    throw error instanceof StreamFormatError ? toFormatFailure(client, error) : error;
-  }
-}
 
 /** Returns the JSON text of a `data:` line. Other lines of the event-stream format are ignored: `undefined`. */
 export function eventData(line: string): string | undefined {

@@ -1,10 +1,8 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import { parseJson } from "../../lib/parse-json.ts";
-import type { ApiClient } from "./client.ts";
-import { eventData } from "./event-stream.ts";
-import { openLines, StreamFormatError, toFormatFailure } from "./line-stream.ts";
-import { apiPath } from "./path.ts";
+import { type ApiClient, apiPath } from "./client.ts";
+import { eventData, openLines, StreamFormatError, toFormatFailure } from "./event-stream.ts";
 
 /** An event of the account, or a note of the stream: `hello` or `reset`. Later releases may send other types. */
 const accountEventSchema = z.looseObject({ type: z.string(), id: z.string().optional(), at_ms: z.number().optional() });

@@ -5,8 +5,7 @@ import {
   type StartedLogin,
   startedLoginSchema,
 } from "../../protocol/login-request.ts";
-import type { ApiClient } from "./client.ts";
-import { apiPath } from "./path.ts";
+import { type ApiClient, apiPath } from "./client.ts";
 import { toServiceFailure } from "./service-failure.ts";
 import { anyObject } from "../../protocol/scalars.ts";
 

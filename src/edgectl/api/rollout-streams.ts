@@ -2,9 +2,8 @@ import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import { parseJson } from "../../lib/parse-json.ts";
 import type { ApiClient, ApiRequest } from "./client.ts";
-import { eventData } from "./event-stream.ts";
+import { eventData, openLines, StreamFormatError, toFormatFailure } from "./event-stream.ts";
 import { foreseenSchema, standing } from "./rollouts.ts";
-import { openLines, StreamFormatError, toFormatFailure } from "./line-stream.ts";
 
 const rolloutEventSchema = z.looseObject({
   status: z.string(),

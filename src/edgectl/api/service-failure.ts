@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { parseJson } from "../../lib/parse-json.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
-import { Failure } from "../failure.ts";
+import { EXIT, type ExitCode, Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
 import { anyObject } from "../../protocol/scalars.ts";
 

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { type PlanDeployments, planDeploymentsSchema } from "../../protocol/data-plan.ts";
 import type { SimType } from "../../protocol/sim.ts";
-import type { ApiClient } from "./client.ts";
-import { apiPath } from "./path.ts";
+import { type ApiClient, apiPath } from "./client.ts";
 import { pendingSchema } from "./pending-change.ts";
 
 const simSchema = z.looseObject({

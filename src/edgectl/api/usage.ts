@@ -1,8 +1,7 @@
 import { z } from "zod";
 import type { SimType } from "../../protocol/sim.ts";
 import type { Granularity } from "../../protocol/usage.ts";
-import type { ApiClient } from "./client.ts";
-import { apiPath } from "./path.ts";
+import { type ApiClient, apiPath } from "./client.ts";
 
 const usageSchema = z.looseObject({
   start_time: z.number(),
@@ -23,7 +22,7 @@ const usageSchema = z.looseObject({
 export type Usage = z.output<typeof usageSchema>;
 export type UsageEntry = Usage["usages"][number];
 
-export interface UsageQuery {
+interface UsageQuery {
   /** Unix seconds. */
   readonly start_time?: number | undefined;
   readonly end_time?: number | undefined;
@@ -33,4 +32,50 @@ export interface UsageQuery {
 /** Totals in bytes. */
 export function getUsage(client: ApiClient, asset: string, sim: SimType, query: UsageQuery): Promise<Usage> {
   return client.json({ path: apiPath("v1", "assets", asset, "sims", sim, "usages"), query: { ...query } }, usageSchema);
+}
+
+const both = z.looseObject({ sent_bytes: z.number().default(0), received_bytes: z.number().default(0) });
+
+const daySchema = z.looseObject({
+  day: z.string(),
+  by_purpose: z.record(z.string(), both).default({}),
+  overhead_estimate_bytes: z.number().default(0),
+  by_app: z.record(z.string(), z.number()).default({}),
+  interfaces: z.record(z.string(), both).default({}),
+});
+export type DataUsageDay = z.output<typeof daySchema>;
+
+const simSchema = z.looseObject({
+  sim_type: z.string(),
+  iccid: z.string().optional(),
+  days: z.array(z.looseObject({ day: z.string(), total: z.number() })),
+  /** Unix seconds. */
+  finalized_until: z.number().optional(),
+});
+
+const dataUsageSchema = z.looseObject({
+  from: z.string(),
+  to: z.string(),
+  live: z.boolean().default(false),
+  reported_at: z.number().nullable().default(null),
+  days: z.array(daySchema),
+  budget: z
+    .looseObject({
+      monthly_bytes: z.number().nullable(),
+      daily_bytes: z.number().nullable(),
+      used_this_month_bytes: z.number(),
+      used_today_bytes: z.number(),
+    })
+    .nullish(),
+  sims: z.array(simSchema).default([]),
+});
+export type DataUsage = z.output<typeof dataUsageSchema>;
+
+/** Fetches the traffic of the agent and of the whole device. Days are in UTC, `YYYY-MM-DD`, both included. */
+export function getDataUsage(
+  client: ApiClient,
+  asset: string,
+  query: { readonly from?: string | undefined; readonly to?: string | undefined },
+): Promise<DataUsage> {
+  return client.json({ path: apiPath("v1", "assets", asset, "edge", "data-usage"), query }, dataUsageSchema);
 }

@@ -6,8 +6,8 @@ import { MASK } from "../../lib/redact.ts";
 import { supports } from "../../protocol/features.ts";
 import { withoutUnknownNulls } from "../../protocol/added-fields.ts";
 import type { RequestedAppSpec } from "../../protocol/app-spec.ts";
-import { asksRegistry, type DiffOptions, diffApp, type FieldChange } from "./diff.ts";
-import { type AppDocument, entriesOf, fieldsInForce, unknownFields } from "./fields.ts";
+import { asksRegistry, diffApp, type DiffOptions, type FieldChange, fieldsInForce, unknownFields } from "./diff.ts";
+import { type AppDocument, entriesOf } from "../../protocol/fields-in-force.ts";
 
 /** Protocol version. */
 const FIRST_VERSION_WITH_UPDATES = 2;
@@ -70,4 +70,23 @@ function filesToSend(files: readonly AppFile[], current: AppDocument): AppDocume
     const isKnown = file.secret !== true && known.some((entry) => isDeepStrictEqual(entry, described));
     return isKnown ? { target: file.target } : file;
   });
+}
+
+/** A field of an app that an update keeps. */
+interface KeptField {
+  readonly field: string;
+  /** Absent for lists and objects. */
+  readonly value?: unknown;
+}
+
+/** Whether a file describes a whole app rather than a change of one, such as only another image. */
+export function isWholeApp(file: AppDocument): boolean {
+  return "name" in file || ("image" in file && Object.keys(file).length > 1);
+}
+
+/** Returns what an app has and an update does not mention: an update changes the fields it names and keeps all others. */
+export function stillInForce(current: AppDocument, update: AppDocument): KeptField[] {
+  return Object.entries(fieldsInForce(current))
+    .filter(([field]) => !(field in update) && field !== "image")
+    .map(([field, value]) => (typeof value === "object" ? { field } : { field, value }));
 }

@@ -2,8 +2,7 @@ import { splitDeployRequest } from "../../protocol/deploy-request.ts";
 import { parseRequestedAppSpec, type RequestedAppSpec } from "../../protocol/app-spec.ts";
 import { MASK } from "../../lib/redact.ts";
 import { type AppRequest, parseAppFile } from "../deploy/app-request.ts";
-import { EXIT } from "../exit-code.ts";
-import { Failure, usageFailure } from "../failure.ts";
+import { EXIT, Failure, usageFailure } from "../failure.ts";
 
 /** An app as its file wants it. */
 export interface DesiredApp {

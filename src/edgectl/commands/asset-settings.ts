@@ -3,12 +3,12 @@ import { explainTagKey, isTagValue } from "../../protocol/tags.ts";
 import { VARIABLE_NAME } from "../../protocol/variables.ts";
 import { formatTime } from "../../lib/terminal/time.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
-import { changeTags, changeVariables, getVariables, holdAsset, releaseAsset } from "../api/asset-settings.ts";
+import { changeTags, changeVariables, getVariables, holdAsset, releaseAsset } from "../api/assets.ts";
 import { connect, createContext } from "../context.ts";
-import { parseEnv } from "../deploy/parse-env.ts";
+import { parseEnv } from "../deploy/parse-options.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { renderTags, renderVariables } from "../views/asset-settings-view.ts";
+import { renderTags, renderVariables } from "../views/asset-view.ts";
 import { ASSET, collect } from "./options.ts";
 
 export function addAssetsTag(assets: Command, io: Io): void {

@@ -7,8 +7,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
 import { renderAsset, renderAssets } from "../views/asset-view.ts";
-import { ASSET } from "./options.ts";
-import { addPagingOptions, listPages, noteMorePages, type PagingOptions } from "./paging.ts";
+import { addPagingOptions, ASSET, listPages, noteMorePages, type PagingOptions } from "./options.ts";
 
 interface ListOptions extends PagingOptions {
   readonly status?: string;

@@ -3,8 +3,7 @@ import { listAudit } from "../api/people.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
 import { renderAudit } from "../views/people-view.ts";
-import { timeParser } from "./options.ts";
-import { addPagingOptions, listPages, noteMorePages, type PagingOptions } from "./paging.ts";
+import { addPagingOptions, listPages, noteMorePages, type PagingOptions, timeParser } from "./options.ts";
 
 const TIME_HINT = "Write 2026-11-01, 2026-11-01T12:00 (UTC), 24h or 7d ago, or Unix seconds.";
 

@@ -4,12 +4,19 @@ import { deploymentStatusSchema } from "../../protocol/deployment-event.ts";
 import { cancelDeployment, getDeployment, listAccountDeployments, listDeployments } from "../api/deployments.ts";
 import { connect, createContext } from "../context.ts";
 import { type FollowFlags, runDeployment } from "../runs/run-deployment.ts";
-import { EXIT } from "../exit-code.ts";
-import { Failure, usageFailure } from "../failure.ts";
+import { EXIT, Failure, usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { renderDeployment, renderDeployments } from "../views/deployment-table.ts";
-import { ASSET, retryForOption, timeParser, timingsOption } from "./options.ts";
-import { addPagingOptions, listPages, noteMorePages, type PagingOptions } from "./paging.ts";
+import {
+  addPagingOptions,
+  ASSET,
+  listPages,
+  noteMorePages,
+  type PagingOptions,
+  retryForOption,
+  timeParser,
+  timingsOption,
+} from "./options.ts";
 
 type WatchOptions = Omit<FollowFlags, "detach">;
 

@@ -1,7 +1,6 @@
 import type { Command } from "commander";
 import { createContext } from "../context.ts";
-import { EXIT } from "../exit-code.ts";
-import { Failure } from "../failure.ts";
+import { EXIT, Failure } from "../failure.ts";
 import type { Io, RawStreams } from "../io.ts";
 import { APP, ASSET } from "./options.ts";
 

@@ -6,8 +6,7 @@ import { connect, createContext } from "../context.ts";
 import { usageFailure } from "../failure.ts";
 import { readFleetFile } from "../fleets/fleet-file.ts";
 import { applyFleet } from "../runs/apply-fleet.ts";
-import type { Io } from "../io.ts";
-import { readTextOrStdin } from "../read-text.ts";
+import { type Io, readTextOrStdin } from "../io.ts";
 import { retryForOption } from "./options.ts";
 import { rollOut } from "./rollouts-create.ts";
 

@@ -1,8 +1,15 @@
 import type { Command } from "commander";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { getAsset } from "../api/assets.ts";
-import { getFleet, listFleets, listMembers, reapplyFleet, removeFleet } from "../api/fleets.ts";
-import { diffRevisions, listRevisions } from "../api/revisions.ts";
+import {
+  diffRevisions,
+  getFleet,
+  listFleets,
+  listMembers,
+  listRevisions,
+  reapplyFleet,
+  removeFleet,
+} from "../api/fleets.ts";
 import { confirm, requireAnswer } from "../confirm.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
@@ -15,8 +22,7 @@ import {
   renderRevisions,
 } from "../views/fleet-view.ts";
 import { assets } from "../views/rollout-words.ts";
-import { wholeNumber } from "./options.ts";
-import { addPagingOptions, listPages, noteMorePages, type PagingOptions } from "./paging.ts";
+import { addPagingOptions, listPages, noteMorePages, type PagingOptions, wholeNumber } from "./options.ts";
 
 /** The argument that names a fleet. */
 export const FLEET = ["<fleet>", "name of the fleet"] as const;

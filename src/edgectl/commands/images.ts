@@ -1,16 +1,13 @@
 import type { Command } from "commander";
 import { formatBytes } from "../../lib/terminal/bytes.ts";
-import { shortDigest } from "../views/short-digest.ts";
+import { renderImageIndexes, renderUpdateCost, shortDigest } from "../views/image-view.ts";
 import { createContext } from "../context.ts";
-import { EXIT } from "../exit-code.ts";
-import { Failure } from "../failure.ts";
+import { EXIT, Failure } from "../failure.ts";
 import { explainUpdate } from "../images/explain-update.ts";
 import { indexImages } from "../images/index-image.ts";
 import type { Io } from "../io.ts";
 import { readImages, selectPlatform } from "../registry/images.ts";
-import { openSessions, type RegistryOptions } from "../registry/open-session.ts";
-import { renderImageIndexes } from "../views/image-index-view.ts";
-import { renderUpdateCost } from "../views/update-cost-view.ts";
+import { openSessions, type RegistryOptions } from "../registry/session.ts";
 
 interface IndexOptions extends RegistryOptions {
   readonly platform?: string;

@@ -4,7 +4,7 @@ import { createKey, type Key, listKeys, revokeKey } from "../api/people.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
 import { renderKeys } from "../views/people-view.ts";
-import { addPagingOptions, listPages, noteMorePages, type PagingOptions } from "./paging.ts";
+import { addPagingOptions, listPages, noteMorePages, type PagingOptions } from "./options.ts";
 
 const DAY_S = 24 * 3600;
 const MAX_DAYS = 36_500;

@@ -4,13 +4,10 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { formatTime } from "../../lib/terminal/time.ts";
 import type { LoginKey } from "../../protocol/login-request.ts";
 import { listAssets } from "../api/assets.ts";
-import { isUnprotected, parseBaseUrl } from "../config/base-url.ts";
-import { loginInBrowser } from "../config/browser-login.ts";
-import { parseApiKey } from "../config/login.ts";
+import { isUnprotected, loginInBrowser, parseApiKey, parseBaseUrl } from "../config/login.ts";
 import { type Context, createClient, createContext, loadLogin } from "../context.ts";
 import { Failure, usageFailure } from "../failure.ts";
-import type { Io } from "../io.ts";
-import { readTextOrStdin } from "../read-text.ts";
+import { type Io, readTextOrStdin } from "../io.ts";
 
 interface LoginOptions {
   readonly key?: string;

@@ -1,7 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Clock } from "../../lib/clock.ts";
-import { MAX_WAIT_FOR_DEVICE_S } from "../../protocol/limits.ts";
+import { MAX_PAGE_SIZE, MAX_WAIT_FOR_DEVICE_S } from "../../protocol/limits.ts";
 import { parseTime } from "../../lib/terminal/time.ts";
+import { fetchPages, type Page } from "../api/client.ts";
+import type { Printer } from "../printer.ts";
 
 /** The argument that names an asset. */
 export const ASSET = ["<asset>", "serial number, SIM SID, ICCID or UUID"] as const;
@@ -69,4 +71,37 @@ export function timeParser(clock: Pick<Clock, "now">, hint: string): (text: stri
     if (time === undefined) throw new InvalidArgumentError(hint);
     return time;
   };
+}
+
+/** The options of a paged list, as commander passes them. */
+export interface PagingOptions {
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly all?: boolean;
+}
+
+/** Adds `--limit`, `--cursor` and `--all`. */
+export function addPagingOptions(command: Command): Command {
+  return command
+    .option("--limit <n>", `how many at most, 1 to ${MAX_PAGE_SIZE} (50 if not given)`, wholeNumber(1, MAX_PAGE_SIZE))
+    .option("--cursor <cursor>", "go on where an earlier list ended")
+    .option("--all", "all of them, however many");
+}
+
+/** Fetches the page the options select, or all pages. `--all` without `--limit` uses the largest page size. */
+export function listPages<T>(
+  { limit, cursor, all = false }: PagingOptions,
+  fetchPage: (position: {
+    readonly limit: number | undefined;
+    readonly cursor: string | undefined;
+  }) => Promise<Page<T>>,
+): Promise<Page<T>> {
+  const pageSize = limit ?? (all ? MAX_PAGE_SIZE : undefined);
+  return fetchPages((from) => fetchPage({ limit: pageSize, cursor: from }), { cursor, all });
+}
+
+/** Says how to get the items that were not fetched, if there are any. @param next cursor of the next page */
+export function noteMorePages(printer: Printer, next: string | null): void {
+  if (next === null || printer.json) return;
+  printer.note(`There are more. All of them: --all. The next ones: --cursor ${next}`);
 }

@@ -1,21 +1,38 @@
 import type { Command } from "commander";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
-import { commandRollout, getRollout, listRollouts, listTargets } from "../api/rollouts.ts";
+import {
+  commandRollout,
+  getRollout,
+  listRollouts,
+  listTargets,
+  planRetry,
+  retryRollout,
+  rolloutPath,
+  type Target,
+} from "../api/rollouts.ts";
 import { rolloutEvents } from "../api/rollout-streams.ts";
-import { rolloutPath } from "../api/rollouts.ts";
 import { confirm, requireAnswer } from "../confirm.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
-import { findRolloutId, showRollout } from "../runs/show-rollout.ts";
+import { findRolloutId, followHint, showRollout } from "../runs/show-rollout.ts";
 import { createRolloutView } from "../views/rollout-progress.ts";
-import { renderRollout, renderRollouts, renderTargets } from "../views/rollout-view.ts";
-import { EFFECTS } from "../views/rollout-words.ts";
+import { renderRollout, renderRollouts, renderSummary, renderTargets } from "../views/rollout-view.ts";
+import { EFFECTS, retryText } from "../views/rollout-words.ts";
 import { FLEET } from "./fleets.ts";
-import { exitWhenWaitingOption, retryForOption, wholeNumber } from "./options.ts";
-import { addPagingOptions, listPages, noteMorePages, type PagingOptions } from "./paging.ts";
+import {
+  addPagingOptions,
+  exitWhenWaitingOption,
+  listPages,
+  noteMorePages,
+  type PagingOptions,
+  retryForOption,
+  wholeNumber,
+} from "./options.ts";
+import { fetchPages } from "../api/client.ts";
+import { MAX_PAGE_SIZE } from "../../protocol/limits.ts";
 
 /** The argument that names a rollout. */
-export const ID = ["[rollout]", "id of the rollout; the newest one of the fleet if not given"] as const;
+const ID = ["[rollout]", "id of the rollout; the newest one of the fleet if not given"] as const;
 
 /** Highest number of a wave that the service takes. */
 const MAX_WAVE = 1_000;
@@ -174,3 +191,52 @@ Exit codes with --follow: 0 the rollout succeeded; 1 it failed, went back, was
 cancelled or was superseded; 6 with --exit-when-waiting: it waits for people, as
 a paused one does. Without that, it is followed until a person lets it go on or
 ends it. Ctrl-C ends the command, not the rollout.`;
+
+/* What people do with a rollout that is over. */
+
+export function addRolloutsRetry(rollouts: Command, io: Io): void {
+  rollouts
+    .command("retry")
+    .description("make a rollout that takes only the assets on which one that is over has failed or was refused")
+    .argument(...FLEET)
+    .argument(...ID)
+    .option("-y, --yes", "do not ask")
+    .action(async (fleet: string, given: string | undefined, { yes = false }: { yes?: boolean }, command: Command) => {
+      const context = createContext(io, command);
+      const { printer } = context;
+      requireAnswer(context, yes, "retry the rollout");
+      const client = await connect(context);
+      const id = await findRolloutId(client, fleet, given);
+      // Nothing is announced that the service refuses.
+      const plan = await planRetry(client, fleet, id);
+      if (!printer.json) printer.line(sanitizeLine(`${id}: ${retryText(plan)}`));
+      if (!yes && plan.under_way === null) await confirm(context, "Retry the rollout?");
+      const made = await retryRollout(client, fleet, id);
+      printer.result(
+        made,
+        () => `${renderRollout(made, printer.theme, printer.width)}\n\n${followHint(fleet, made.id)}`,
+      );
+    });
+}
+
+export function addRolloutsSummary(rollouts: Command, io: Io): void {
+  rollouts
+    .command("summary")
+    .description("print what became of a rollout, with what failed and why, as text that can be sent")
+    .argument(...FLEET)
+    .argument(...ID)
+    .action(async (fleet: string, given: string | undefined, _options: unknown, command: Command) => {
+      const context = createContext(io, command);
+      const client = await connect(context);
+      const rollout = await getRollout(client, fleet, await findRolloutId(client, fleet, given));
+      const { items } = await fetchPages<Target>(
+        async (cursor) => {
+          const query = { failed: "true", limit: MAX_PAGE_SIZE, cursor } as const;
+          const page = await listTargets(client, fleet, rollout.id, query);
+          return { items: page.targets, next: page.next_cursor };
+        },
+        { cursor: undefined, all: true },
+      );
+      context.printer.result({ rollout, failed: items }, () => renderSummary(rollout, items));
+    });
+}

@@ -13,7 +13,7 @@ import {
   setAllowance,
 } from "../api/sims.ts";
 import { ServiceFailure } from "../api/service-failure.ts";
-import { type Context, connect, createContext } from "../context.ts";
+import { connect, type Context, createContext } from "../context.ts";
 import { parseSize } from "../deploy/parse-options.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";

@@ -1,4 +1,4 @@
-import { type Command, Argument, Option } from "commander";
+import { Argument, type Command, Option } from "commander";
 import { unixNow } from "../../lib/clock.ts";
 import { type SimType, simTypeSchema } from "../../protocol/sim.ts";
 import { listSims } from "../api/sims.ts";
@@ -6,11 +6,8 @@ import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
 import { readSimDetails } from "../sims/read-sims.ts";
 import { refreshSims } from "../sims/refresh.ts";
-import { renderRefreshed } from "../views/sim-refresh.ts";
-import { renderSims } from "../views/sim-table.ts";
-import { renderSimDetails } from "../views/sim-view.ts";
-import { ASSET } from "./options.ts";
-import { addPagingOptions, listPages, noteMorePages, type PagingOptions } from "./paging.ts";
+import { renderRefreshed, renderSimDetails, renderSims } from "../views/sim-view.ts";
+import { addPagingOptions, ASSET, listPages, noteMorePages, type PagingOptions } from "./options.ts";
 
 interface ListOptions extends PagingOptions {
   readonly type?: SimType;

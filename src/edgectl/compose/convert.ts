@@ -1,24 +1,54 @@
+import { Value } from "../documents/value.ts";
+import type { Lookup } from "./interpolate.ts";
 import { MAX_APPLY_APPS } from "../../protocol/apply.ts";
 import type { LocalFiles } from "../documents/local-files.ts";
 import type { DocumentNode } from "../documents/node.ts";
 import type { Problems } from "../documents/problems.ts";
-import { Value } from "../documents/value.ts";
 import type { Draft, DraftApp } from "../group/draft.ts";
 import { projectName } from "../group/project-name.ts";
 import { finishEnvironment } from "./environment.ts";
 import { checkContent } from "./files.ts";
-import type { Lookup } from "./interpolate.ts";
 import { FILE_KEYS, FILE_SECTIONS, type KeyRule, SERVICE_KEYS } from "./keys.ts";
 import { finishSwap } from "./limits.ts";
 import { finishPull, finishRestart } from "./misc.ts";
 import { checkNetwork, finishNames, finishNetworks } from "./networks.ts";
-import { profileOf, selectServices } from "./profiles.ts";
 import { mergeProjectFiles } from "./project-files.ts";
 import { type ComposeFile, FurtherNames, ServiceDraft } from "./service.ts";
 import { refuseUnknownKey } from "./unknown.ts";
 import { checkVolume, shareVolumes } from "./volumes.ts";
 
-export interface ComposeOptions {
+interface Selection {
+  readonly services: ReadonlyMap<string, Value>;
+  /** The profiles of the services that are left out. */
+  readonly inactive: ReadonlyMap<string, readonly string[]>;
+}
+
+interface ProfileOptions {
+  readonly lookup: Lookup;
+  /** Given on the command line; `*` for all. */
+  readonly profiles?: readonly string[];
+}
+
+/** Leaves out the services that are only in profiles that were not chosen, as compose does. */
+function selectServices(services: ReadonlyMap<string, Value>, options: ProfileOptions): Selection {
+  const chosen = new Set([...(options.profiles ?? []), ...(options.lookup("COMPOSE_PROFILES") ?? "").split(",")]);
+  const inactive = new Map<string, readonly string[]>();
+  for (const [name, service] of services) {
+    const profiles = (service.isMap ? service.fields().get("profiles")?.textOrTexts() : undefined) ?? [];
+    if (profiles.length === 0 || chosen.has("*") || profiles.some((profile) => chosen.has(profile))) continue;
+    inactive.set(name, profiles);
+    service.note(`is not applied: it is in the profile ${profiles.join(", ")}, which --profile chooses.`);
+  }
+  return { services: new Map([...services].filter(([name]) => !inactive.has(name))), inactive };
+}
+
+/** A profile to name in a message. */
+function profileOf(inactive: ReadonlyMap<string, readonly string[]>): string {
+  const [[profile = ""] = []] = inactive.values();
+  return profile;
+}
+
+interface ComposeOptions {
   /** Of the project; by default the file's `name`, or that of its directory. */
   readonly project: string | undefined;
   /** Path of the file; `undefined` for standard input. */

@@ -59,7 +59,7 @@ function add(
 }
 
 /** Whether a service is applied. Adds a problem if it is not. */
-export function isService(name: string, value: Value, { services, inactive }: ComposeFile): boolean {
+function isService(name: string, value: Value, { services, inactive }: ComposeFile): boolean {
   const profiles = inactive.get(name);
   if (profiles) {
     const advice = `Choose it with --profile ${profiles[0] ?? ""}.`;
@@ -67,3 +67,15 @@ export function isService(name: string, value: Value, { services, inactive }: Co
   } else if (!services.has(name)) value.refuse(`names the service ${name}, which is not in this file.`);
   return services.has(name);
 }
+
+/** `SERVICE` or `SERVICE:ALIAS`: on a device, apps on one network reach each other by name without it. */
+export const convertLinks: Converter = (value, service, file) => {
+  for (const item of value.items()) {
+    const [app = "", alias = app] = item.text()?.split(":") ?? [];
+    if (app === "" || !isService(app, item, file)) continue;
+    file.names.add(app, alias, item.place);
+    if (app !== service.name && !service.dependsOn.some((other) => other.app === app)) {
+      service.dependsOn.push({ app, condition: "started", place: item.place });
+    }
+  }
+};

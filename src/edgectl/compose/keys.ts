@@ -1,4 +1,6 @@
-import { convertDependsOn } from "./depends-on.ts";
+import type { Value } from "../documents/value.ts";
+import type { Converter } from "./service.ts";
+import { convertDependsOn, convertLinks } from "./depends-on.ts";
 import { convertEnvFile, convertEnvironment, convertSecretNames } from "./environment.ts";
 import { convertConfigs, convertSecrets } from "./files.ts";
 import { convertHealthcheck } from "./healthcheck.ts";
@@ -20,20 +22,93 @@ import {
   convertExtraHosts,
   convertPullPolicy,
   convertRestart,
+  read,
   text,
   textMap,
   texts,
 } from "./misc.ts";
-import { convertLinks } from "./links.ts";
 import { convertNetworkMode, convertNetworks } from "./networks.ts";
 import { convertPorts } from "./ports.ts";
 import { readSize, readWholeSeconds } from "./quantities.ts";
-import { read } from "./misc.ts";
-import { convertBuild } from "./refused.ts";
-import { convertIpc, convertPid, convertSecurityOptions, convertUserNamespace } from "./security.ts";
-import type { Converter } from "./service.ts";
 import { convertTmpfs } from "./tmpfs.ts";
 import { convertVolumes } from "./volumes.ts";
+
+/** Nothing is built here: an image that has a name can be built and pushed by the operator. */
+const convertBuild: Converter = (value, service) => {
+  const image = service.value.fields().get("image")?.text();
+  const fields = value.isMap ? value.fields() : new Map<string, Value>();
+  const directory = (value.isMap ? fields.get("context")?.text() : value.text()) ?? ".";
+  const file = fields.get("dockerfile")?.text();
+  const target = fields.get("target")?.text();
+  const options = [
+    ...(file === undefined ? [] : ["-f", `${directory}/${file}`]),
+    ...(target === undefined ? [] : ["--target", target]),
+  ];
+  const build = (name: string): string => ["docker build -t", name, ...options, directory].join(" ");
+  if (image !== undefined) {
+    value.note(
+      `builds nothing here: a device pulls ${image}. To build and push it: ${build(image)} && docker push ${image}`,
+    );
+    return;
+  }
+  const name = `REGISTRY/${service.name}:TAG`;
+  value.refuse(
+    "is not supported without `image`: devices pull their images.",
+    `Name the image with \`image: ${name}\`, and push it: ${build(name)} && docker push ${name}`,
+  );
+};
+
+/** `KEY=VALUE`, or `KEY:VALUE` as it was written first. */
+const convertSecurityOptions: Converter = (value, service) => {
+  for (const item of value.items()) {
+    const text = item.text();
+    if (text === undefined) continue;
+    const [key = "", setting = ""] = text.split(/[:=](.*)/s);
+    if (key === "no-new-privileges") {
+      // `false` is the default.
+      if (setting !== "false") service.append("security_opt", key, item.place);
+    } else if (key === "seccomp" && setting !== "unconfined") {
+      item.refuse(
+        "can only be unconfined for seccomp: a profile of your own is not sent to devices.",
+        "Remove it for the engine's own profile, which is stricter than none.",
+      );
+    } else service.append("security_opt", `${key}=${setting}`, item.place);
+  }
+};
+
+const OTHERS = /^(?:service|container):/;
+
+const convertPid: Converter = (value, service) => {
+  const mode = value.text();
+  if (mode === undefined || mode === "") return;
+  if (mode === "host") service.set("pid", mode, value.place);
+  else if (OTHERS.test(mode))
+    value.refuse("cannot have the processes of another service.", "Run both programs in one service, in one image.");
+  else value.refuse("must be host.");
+};
+
+const convertIpc: Converter = (value, service) => {
+  const mode = value.text();
+  if (mode === undefined || mode === "") return;
+  if (mode === "host") service.set("ipc", mode, value.place);
+  else if (mode === "shareable") value.note("is what private is: no other app can share the memory of this one.");
+  else if (OTHERS.test(mode))
+    value.refuse(
+      "cannot have the shared memory of another service.",
+      "Run both programs in one service, in one image.",
+    );
+  else if (mode !== "private") value.refuse("must be host, private or shareable.");
+};
+
+const convertUserNamespace: Converter = (value) => {
+  const mode = value.text();
+  if (mode === undefined || mode === "") return;
+  if (mode === "host")
+    value.note(
+      "is what apps have, unless the owner of the device has the engine map users (userns-remap): that stays.",
+    );
+  else value.refuse("must be host.");
+};
 
 /** What becomes of a key of a compose file. */
 export type KeyRule =

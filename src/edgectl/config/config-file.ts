@@ -3,8 +3,7 @@ import { isAbsolute, join } from "node:path";
 import { z } from "zod";
 import { parseJson } from "../../lib/parse-json.ts";
 import { writeAtomically } from "../../lib/write-atomically.ts";
-import { EXIT } from "../exit-code.ts";
-import { Failure } from "../failure.ts";
+import { EXIT, Failure } from "../failure.ts";
 import type { Io } from "../io.ts";
 
 const configSchema = z.object({ url: z.string().min(1), api_key: z.string().min(1) });

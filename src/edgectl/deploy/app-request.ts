@@ -7,8 +7,7 @@ import { toJson } from "../documents/node.ts";
 import { Problems } from "../documents/problems.ts";
 import { usageFailure } from "../failure.ts";
 import { type ContainerEntries, mergeContainerEntries } from "./container-flags.ts";
-import type { EnvironmentEntry } from "./parse-env.ts";
-import type { DeviceMapping } from "./parse-options.ts";
+import type { DeviceMapping, EnvironmentEntry } from "./parse-options.ts";
 import { JsonLimitError, parseBoundedJson } from "../../protocol/bounded-json.ts";
 
 /** The app as given by options. */

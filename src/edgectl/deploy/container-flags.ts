@@ -1,7 +1,7 @@
 import { canonicalCapability } from "../../protocol/capabilities.ts";
 import { normalizePath } from "../../protocol/normalize-path.ts";
 import { usageFailure } from "../failure.ts";
-import type { ExtraHost, KeyValue, TmpfsMount, Ulimit } from "./parse-container-options.ts";
+import type { ExtraHost, KeyValue, TmpfsMount, Ulimit } from "./parse-options.ts";
 
 /** The options of an app's container, as commander passes them. Sizes in bytes, times in seconds. */
 export interface ContainerFlags {

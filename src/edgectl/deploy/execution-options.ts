@@ -1,7 +1,6 @@
 import type { RegistryAuth } from "../../protocol/deploy-request.ts";
 import { usageFailure } from "../failure.ts";
-import type { Io } from "../io.ts";
-import { readTextOrStdin } from "../read-text.ts";
+import { type Io, readTextOrStdin } from "../io.ts";
 
 /** The options for how a deployment is carried out, as commander passes them. */
 export interface ExecutionOptions {

@@ -1,8 +1,7 @@
 import { type BackoffOptions, fullJitter } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { isFinal } from "../../protocol/deployment-event.ts";
-import type { StreamedEvent } from "../api/deployment-event.ts";
-import type { EventStream } from "../api/event-stream.ts";
+import type { EventStream, StreamedEvent } from "../api/deployments.ts";
 import { NetworkFailure } from "../api/network-failure.ts";
 import { ServiceFailure } from "../api/service-failure.ts";
 

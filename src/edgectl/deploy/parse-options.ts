@@ -2,6 +2,9 @@ import { InvalidArgumentError } from "commander";
 import type { AppSpec, PortMapping, Volume } from "../../protocol/app-spec.ts";
 import { UNLIMITED_SWAP } from "../../protocol/container-rights.ts";
 import { parseOwner, volumeName } from "../../protocol/volume-fields.ts";
+import { usageFailure } from "../failure.ts";
+import { canonicalCapability } from "../../protocol/capabilities.ts";
+import type { ContainerOptions } from "../../protocol/container-options.ts";
 
 export type DeviceMapping = NonNullable<AppSpec["devices"]>[number];
 
@@ -77,4 +80,116 @@ export function parseSize(text: string): number {
     throw new InvalidArgumentError("Write a size such as 50MB (50,000,000 bytes) or 256MiB (268,435,456 bytes).");
   }
   return bytes;
+}
+
+export interface EnvironmentEntry {
+  readonly key: string;
+  /** Absent for a secret that keeps the value it has in the app file or on the device. */
+  readonly value?: string;
+  readonly secret?: boolean;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Parses one `--env`: `KEY=VALUE`, or `KEY` alone for its value in this shell, which keeps a secret out of the process
+ * list. Errors may contain the key, never the value.
+ */
+export function parseEnv(text: string, env: Env): EnvironmentEntry {
+  return parseAssignment(text, env, "--env");
+}
+
+/**
+ * Parses one `--secret-env`: as `--env`, but a `KEY` alone that is not set in this shell has no value here. Errors may
+ * contain the key, never the value.
+ */
+export function parseSecretEnv(text: string, env: Env): EnvironmentEntry {
+  const isKept = !text.includes("=") && env[text] === undefined && text.trim() !== "";
+  const entry = isKept ? { key: text } : parseAssignment(text, env, "--secret-env");
+  return { ...entry, secret: true };
+}
+
+/**
+ * Parses an environment file in the format of `docker run --env-file`: a line is `KEY=VALUE`, literal and without
+ * quoting, or `KEY` alone. Empty lines and lines that begin with `#` are ignored.
+ */
+export function parseEnvFile(text: string, env: Env, fileName: string): EnvironmentEntry[] {
+  return text
+    .replace(/^\uFEFF/, "")
+    .split(/\r?\n/)
+    .map((line, index) => ({ line: line.trimStart(), where: `${fileName}, line ${index + 1}` }))
+    .filter(({ line }) => line !== "" && !line.startsWith("#"))
+    .map(({ line, where }) => parseAssignment(line, env, where));
+}
+
+function parseAssignment(text: string, env: Env, where: string): EnvironmentEntry {
+  const equals = text.indexOf("=");
+  const key = (equals === -1 ? text : text.slice(0, equals)).trimEnd();
+  if (key === "") throw usageFailure(`${where}: there is no variable name before the "=".`, "Write KEY=VALUE or KEY.");
+  if (equals !== -1) return { key, value: text.slice(equals + 1) };
+  const value = env[key];
+  if (value === undefined) {
+    throw usageFailure(`${where}: ${key} has no value, and is not set in this shell.`, `Write ${key}=VALUE.`);
+  }
+  return { key, value };
+}
+
+export type TmpfsMount = NonNullable<ContainerOptions["tmpfs"]>[number];
+export type ExtraHost = NonNullable<ContainerOptions["extra_hosts"]>[number];
+/** The service checks the name. */
+export type Ulimit = Omit<NonNullable<ContainerOptions["ulimits"]>[number], "name"> & { readonly name: string };
+export type KeyValue = readonly [key: string, value: string];
+
+/** Returns the name of a capability as it is stored; `CAP_NET_ADMIN` becomes `NET_ADMIN`. The service checks it. */
+export function parseCapability(text: string): string {
+  return canonicalCapability(text);
+}
+
+/** Parses `PATH[:size=SIZE][,mode=MODE][,exec]`, such as `/run:size=64MiB,mode=0755`. */
+export function parseTmpfs(text: string): TmpfsMount {
+  const [, target = "", list = ""] = /^(\/[^:]*)(?::(.+))?$/.exec(text) ?? [];
+  const words = list === "" ? [] : list.split(",");
+  const options = words.filter((word) => word !== "exec").map((option): string[] => option.split("="));
+  const isKnown = options.every(([name = "", value]) => ["size", "mode"].includes(name) && value !== undefined);
+  if (target === "" || !isKnown) {
+    throw new InvalidArgumentError("Write PATH or PATH:size=64MiB,mode=0755 with an absolute path.");
+  }
+  const { size, mode } = Object.fromEntries(options) as { readonly size?: string; readonly mode?: string };
+  return {
+    target,
+    ...(size !== undefined && { size_bytes: parseSize(size) }),
+    ...(mode !== undefined && { mode }),
+    ...(words.includes("exec") && { exec: true }),
+  };
+}
+
+/** Parses `NAME=SOFT[:HARD]`, such as `nofile=1024:65536`; -1 and `unlimited` mean no limit. */
+export function parseUlimit(text: string): Ulimit {
+  const [, name = "", soft = "", hard] =
+    /^([a-z]+)=(-1|unlimited|\d{1,15})(?::(-1|unlimited|\d{1,15}))?$/.exec(text) ?? [];
+  if (name === "") throw new InvalidArgumentError("Write NAME=SOFT or NAME=SOFT:HARD, such as nofile=1024:65536.");
+  return { name, soft: toLimit(soft), ...(hard !== undefined && { hard: toLimit(hard) }) };
+}
+
+function toLimit(text: string): number {
+  return text === "unlimited" ? -1 : Number(text);
+}
+
+/** Parses `KEY=VALUE`. The value may be empty and contain `=`. */
+export function parseKeyValue(text: string): KeyValue {
+  const at = text.indexOf("=");
+  if (at < 1) throw new InvalidArgumentError("Write KEY=VALUE.");
+  return [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** Parses `NAME:ADDRESS`, such as `plc.local:192.168.1.10`; the address may be IPv6, or `host-gateway`. */
+export function parseExtraHost(text: string): ExtraHost {
+  const [, name = "", address = ""] = /^([^:=]+)[:=](.+)$/.exec(text) ?? [];
+  if (name === "") throw new InvalidArgumentError("Write NAME:ADDRESS, such as plc.local:192.168.1.10.");
+  return { name, address: address.replace(/^\[(.*)\]$/, "$1") };
+}
+
+/** Parses `all`, or the indexes or UUIDs of GPUs with commas between them. */
+export function parseGpus(text: string): NonNullable<ContainerOptions["gpus"]> {
+  return text === "all" ? text : { ids: text.split(",") };
 }

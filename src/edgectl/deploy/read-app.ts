@@ -1,12 +1,10 @@
 import type { PortMapping, Volume } from "../../protocol/app-spec.ts";
 import { usageFailure } from "../failure.ts";
-import type { Io } from "../io.ts";
-import { readTextFile, readTextOrStdin } from "../read-text.ts";
+import { type Io, readTextFile, readTextOrStdin } from "../io.ts";
 import { type FileOption, readAppFiles } from "./app-files.ts";
 import { type AppFlags, type AppRequest, parseAppFile } from "./app-request.ts";
 import { containerEntries, type ContainerFlags, containerScalars } from "./container-flags.ts";
-import { type EnvironmentEntry, parseEnv, parseEnvFile, parseSecretEnv } from "./parse-env.ts";
-import type { DeviceMapping } from "./parse-options.ts";
+import { type DeviceMapping, type EnvironmentEntry, parseEnv, parseEnvFile, parseSecretEnv } from "./parse-options.ts";
 
 /** The options that describe an app, as commander passes them. Durations in seconds, sizes in bytes. */
 export interface AppOptions extends ContainerFlags {

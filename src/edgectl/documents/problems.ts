@@ -1,5 +1,4 @@
-import { EXIT } from "../exit-code.ts";
-import { Failure } from "../failure.ts";
+import { EXIT, Failure } from "../failure.ts";
 import type { Place } from "./node.ts";
 
 /** Problems that are listed. More are counted. */

@@ -1,21 +1,107 @@
-import { dirname } from "node:path";
 import type { z } from "zod";
+import { listIssues } from "../../protocol/request-error.ts";
+import { type DocumentNode, placeOf, toJson, valueOf } from "../documents/node.ts";
+import { Problems } from "../documents/problems.ts";
+import type { Draft } from "../group/draft.ts";
+import { MASK } from "../../lib/redact.ts";
+import type { Io } from "../io.ts";
+import { dirname } from "node:path";
 import { fleetCreationSchema } from "../../protocol/fleet.ts";
 import { IN_WORDS } from "../../protocol/issue-words.ts";
 import { revisionRequestSchema } from "../../protocol/revision.ts";
 import { formatSelector, parseSelector } from "../../protocol/selector.ts";
 import { loadDocument } from "../documents/load.ts";
 import { localFiles } from "../documents/local-files.ts";
-import { type DocumentNode, toJson } from "../documents/node.ts";
-import { Problems } from "../documents/problems.ts";
 import { Value } from "../documents/value.ts";
 import { refuseUnknown } from "../compose/unknown.ts";
 import { readEdgeFile } from "../group-file/edge-file.ts";
 import { requirePorts } from "../group/map-ports.ts";
 import { buildGroupRequest } from "../group/request.ts";
-import type { Io } from "../io.ts";
-import { addIssues } from "./file-issues.ts";
-import { fillSecrets } from "./fill-secrets.ts";
+
+/** The file whose fields were checked. */
+interface CheckedFile {
+  readonly document: DocumentNode;
+  readonly draft: Draft;
+  readonly problems: Problems;
+}
+
+/** Fields of the request that the file calls otherwise. */
+const NAMES: Readonly<Record<string, string>> = { name: "fleet" };
+
+/** Adds a problem, by line, for everything that the schema refuses. */
+function addIssues(file: CheckedFile, parsed: z.ZodSafeParseResult<unknown>, schema: z.ZodType): void {
+  if (parsed.success) return;
+  for (const { path, reason } of listIssues(parsed.error, schema)) addIssue(file, path, reason);
+}
+
+/** @param path in the request, such as `apps[1].app.ports[0].host_port` or `strategy.waves[0].limit` */
+function addIssue({ document, draft, problems }: CheckedFile, path: string, reason: string): void {
+  const parts = [...path.matchAll(/[^.[\]]+/g)].map(([part]) => (/^\d+$/.test(part) ? Number(part) : part));
+  const [first = "", index, kind, ...rest] = parts;
+  if (first === "apps" && typeof index === "number") {
+    const app = draft.apps[index];
+    if (!app) {
+      const absent = valueOf(document, "absent");
+      const place = absent ? placeOf(absent, [index - draft.apps.length]) : document.place;
+      problems.add(place, `\`absent\`: ${reason}.`);
+      return;
+    }
+    if (kind !== "app" || rest.length === 0) {
+      problems.add(app.place, `${app.path}: ${reason}.`);
+      return;
+    }
+    const port = rest[0] === "ports" && typeof rest[1] === "number" ? app.ports[rest[1]] : undefined;
+    const field = path.replace(/^apps\[\d+\]\.app\./, "");
+    problems.add(port?.place ?? app.placeOf(rest), `${app.path}: \`${field}\` ${reason}.`);
+    return;
+  }
+  const inFile = [NAMES[first] ?? first, ...parts.slice(1)];
+  const name = path === "" ? "" : `\`${path.replace(/^name$/, "fleet")}\` `;
+  problems.add(placeOf(document, inFile), `${name}${reason}.`);
+}
+
+interface Entry {
+  readonly key?: unknown;
+  readonly value?: unknown;
+  readonly secret?: unknown;
+}
+
+/**
+ * Gives each declared secret without a value that of the shell's variable of its name: a revision has the whole app. Adds a
+ * problem for one that the shell does not have.
+ */
+function fillSecrets(
+  apps: readonly RevisionApp[],
+  env: Io["env"],
+  draft: Draft,
+  problems: Problems,
+): readonly RevisionApp[] {
+  return apps.map((entry, index) => {
+    const { environments } = entry.app;
+    if (!Array.isArray(environments)) return entry;
+    const filled = environments.map((each: unknown, position): unknown => {
+      if (typeof each !== "object" || each === null) return each;
+      const { key, value, secret }: Entry = each;
+      if (typeof key !== "string") return each;
+      const app = draft.apps[index];
+      const refuse = (problem: string, advice: string): void => {
+        if (app) problems.add(app.placeOf(["environments", position]), `${app.path}: ${key} ${problem}`, advice);
+      };
+      if (value === MASK)
+        refuse(`has the value "${MASK}", which stands for one that is not shown.`, "Write the value.");
+      if (secret !== true || value !== undefined) return each;
+      const given = env[key];
+      if (given !== undefined) return Object.assign({ value: given }, each);
+      refuse(
+        "is a secret without a value.",
+        `Set ${key} in this shell, or write \${NAME} for a variable of each asset.`,
+      );
+      // The schema has nothing to add.
+      return Object.assign({ value: "" }, each);
+    });
+    return { ...entry, app: { ...entry.app, environments: filled } };
+  });
+}
 
 const KNOWN = ["fleet", "selector", "strategy", "on_drift", "apps", "absent", "comment"];
 const EXAMPLE = "It begins such as: fleet: kiosks";
@@ -41,7 +127,7 @@ export interface FleetFile {
   readonly notes: readonly string[];
 }
 
-export interface FleetFileOptions {
+interface FleetFileOptions {
   /** As messages call it. */
   readonly fileName: string;
   /** `undefined` for standard input. */

@@ -1,11 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import type { RolloutStrategy } from "../../protocol/rollout-strategy.ts";
-import type { Fleet } from "../api/fleets.ts";
-import type { RevisionDetails } from "../api/revisions.ts";
+import type { Fleet, RevisionDetails } from "../api/fleets.ts";
 import { diffApp, type FieldChange } from "../apply/diff.ts";
+import { type AppDocument, entriesOf } from "../../protocol/fields-in-force.ts";
 import { appFileUpdates, type StoredFile } from "../../protocol/app-files.ts";
 import { describeFiles } from "../deploy/app-files.ts";
-import { type AppDocument, entriesOf } from "../apply/fields.ts";
 import type { AppPlan } from "../apply/plan.ts";
 import type { FleetFile, RevisionApp } from "./fleet-file.ts";
 

@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
 import { usageFailure } from "../failure.ts";
-import type { Io } from "../io.ts";
-import { readTextOrStdin } from "../read-text.ts";
+import { type Io, readTextOrStdin } from "../io.ts";
 import type { NamedText } from "./read-group.ts";
 
 export type NamedTexts = readonly [NamedText, ...NamedText[]];

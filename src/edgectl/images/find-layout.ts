@@ -1,5 +1,4 @@
-import type { BlobRange, LayerLayout } from "../../lib/layer-parts/layer-layout.ts";
-import { LayoutError } from "../../lib/layer-parts/layer-layout.ts";
+import { type BlobRange, type LayerLayout, LayoutError } from "../../lib/layer-parts/layer-layout.ts";
 import { readLayerIndex } from "../../lib/layer-parts/layer-index/read-index.ts";
 import { writeLayerIndex } from "../../lib/layer-parts/layer-index/write-index.ts";
 import { readZstdChunked } from "../../lib/layer-parts/zstd-chunked/layout.ts";
@@ -8,7 +7,7 @@ import type { FoundIndex } from "../registry/artifacts.ts";
 import { readBlob, readBlobRange, readDocumentBlob } from "../registry/blobs.ts";
 import type { Descriptor } from "../../lib/registry/documents.ts";
 import type { RegistrySession } from "../registry/session.ts";
-import { layerTar } from "./layer-tar.ts";
+import { layerTar } from "./tar-files.ts";
 
 /** What describes a layer: its own tables, the index in the registry, or one that could be written. */
 export type LayoutSource = "zstd:chunked" | "index" | "computed";

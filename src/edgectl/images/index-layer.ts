@@ -16,7 +16,7 @@ import { findZstdChunked } from "../../lib/layer-parts/zstd-chunked/place.ts";
 import { readBlob } from "../registry/blobs.ts";
 import { type Descriptor, digestOf } from "../../lib/registry/documents.ts";
 import type { RegistrySession } from "../registry/session.ts";
-import { layerTar } from "./layer-tar.ts";
+import { layerTar } from "./tar-files.ts";
 
 /** Why a layer has no index. */
 export type LeftOut = "small" | "chunked" | "foreign" | "index_too_large" | "unusable";

@@ -1,15 +1,14 @@
 import {
   type ArtifactBlob,
   INDEX_ARTIFACT_TYPE,
-  indexedLayers,
   type IndexedLayer,
+  indexedLayers,
   referrersTag,
 } from "../../lib/layer-parts/index-artifact.ts";
 import { ACCEPT, digestOf, OCI_INDEX, OCI_MANIFEST } from "../../lib/registry/documents.ts";
 import { CREATED_ANNOTATION, findArtifact } from "../../lib/registry/find-artifact.ts";
 import { discard, type FollowedResponse } from "../../lib/registry/http.ts";
-import { EXIT } from "../exit-code.ts";
-import { Failure } from "../failure.ts";
+import { EXIT, Failure } from "../failure.ts";
 import { pushBlob } from "./blobs.ts";
 import { parseDocument, type WritableIndex, writableIndexSchema } from "./documents.ts";
 import { wrongContent } from "./failures.ts";

@@ -2,8 +2,7 @@ import { registryHost } from "../../lib/registry/address.ts";
 import type { RegistryResponse } from "../../lib/registry/http.ts";
 import type { RegistryErrors, RegistryProblem } from "../../lib/registry/problem.ts";
 import { BodyTooLongError } from "../../lib/registry/read-body.ts";
-import { EXIT } from "../exit-code.ts";
-import { Failure } from "../failure.ts";
+import { EXIT, Failure } from "../failure.ts";
 import { parseBoundedJson } from "../../protocol/bounded-json.ts";
 
 const MAX_REASON_LENGTH = 200;

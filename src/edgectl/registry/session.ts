@@ -1,16 +1,101 @@
+import { type ImageAddress as RegistryAddress, parseImageAddress } from "../../lib/registry/address.ts";
+import { EXIT, Failure, usageFailure } from "../failure.ts";
+import { Readable } from "node:stream";
+import { type FollowedResponse, followRedirects, type RegistryRequest } from "../../lib/registry/http.ts";
+import type { Io } from "../io.ts";
+import { noResponse, refusal, registryErrors, wrongContent } from "./failures.ts";
 import { Authorizer } from "../../lib/registry/authorizer.ts";
-import type { FollowedResponse } from "../../lib/registry/http.ts";
 import type { RegistryLogin } from "../../lib/registry/login.ts";
 import type { RegistryAccess } from "../../lib/registry/problem.ts";
 import { MAX_DOCUMENT_BYTES, readDocument } from "../../lib/registry/read-document.ts";
-import type { Io } from "../io.ts";
-import type { ImageAddress } from "./address.ts";
-import { registryErrors, refusal } from "./failures.ts";
-import { type EdgectlRequest, Transport } from "./transport.ts";
+import { join } from "node:path";
+import { createHelperClient } from "../../lib/registry/credential-helper.ts";
+import { findDockerLogin } from "../../lib/registry/docker-logins.ts";
+import { readRegistryAuth } from "../deploy/execution-options.ts";
 
-export type SessionRequest = Partial<Pick<EdgectlRequest, "method" | "headers" | "body">>;
+interface ImageAddress extends RegistryAddress {
+  /** As the user wrote it. */
+  readonly reference: string;
+  /** A digest, or a tag. */
+  readonly name: string;
+}
 
-export interface SessionOptions {
+/** Parses an image reference. Errors: exit code 2. */
+function parseAddress(reference: string): ImageAddress {
+  const address = parseImageAddress(reference);
+  if (address) return { ...address, reference, name: address.digest ?? address.tag ?? "latest" };
+  throw usageFailure(
+    `Not an image reference: ${reference}`,
+    "Write it as for docker pull: registry.example.com/team/app:1.2",
+  );
+}
+
+interface EdgectlRequest extends RegistryRequest {
+  /** Can be sent again, since a first request may be refused for want of a token. */
+  readonly body?: Blob | Uint8Array<ArrayBuffer> | string;
+}
+
+/** Sends requests with `fetch`. Follows redirects without the credentials for another origin, and never out of TLS. */
+export class Transport {
+  readonly #fetch: typeof globalThis.fetch;
+  readonly #signal: AbortSignal;
+
+  constructor({ fetch, interrupted }: Pick<Io, "fetch" | "interrupted">) {
+    this.#fetch = fetch;
+    this.#signal = interrupted;
+  }
+
+  /** Errors: exit code 5 if there is no response, 1 for a redirect that is not accepted. */
+  async send(request: EdgectlRequest): Promise<FollowedResponse> {
+    const options = { errors: registryErrors, mayLoseTls: false };
+    if (request.body === undefined && request.method !== "POST")
+      return await followRedirects(request, (one) => this.#request(one, "manual"), options);
+    // Redirects of uploads keep their method and body, as fetch does it.
+    const response = await this.#request(request, "follow");
+    if (request.url.protocol === "https:" && response.url.protocol === "http:") {
+      response.body.destroy();
+      throw wrongContent(request.url.host, "a redirect to an address without TLS");
+    }
+    return response;
+  }
+
+  /** Sends a request that must not be redirected, since its body may contain credentials. */
+  async sendDirectly(request: EdgectlRequest): Promise<FollowedResponse> {
+    return await this.#request(request, "error");
+  }
+
+  async #request(
+    { url, method, headers, body }: EdgectlRequest,
+    redirect: "manual" | "follow" | "error",
+  ): Promise<FollowedResponse> {
+    const response = await this.#fetch(url, {
+      method,
+      // Blobs are checked by their length and digest as they are.
+      headers: { "Accept-Encoding": "identity", ...headers },
+      ...(body !== undefined && { body }),
+      redirect,
+      signal: this.#signal,
+    }).catch((error: unknown) => {
+      this.#signal.throwIfAborted();
+      throw noResponse(url.host, error);
+    });
+    const stream = response.body ? Readable.fromWeb(response.body) : Readable.from([]);
+    // A reader gets the error too; without one, it must not end the process.
+    stream.on("error", () => undefined);
+    const origin = URL.parse(response.url) ?? url;
+    return {
+      status: response.status,
+      headers: Object.fromEntries(response.headers),
+      body: stream,
+      url: origin,
+      isCrossOrigin: origin.origin !== url.origin,
+    };
+  }
+}
+
+type SessionRequest = Partial<Pick<EdgectlRequest, "method" | "headers" | "body">>;
+
+interface SessionOptions {
   readonly address: ImageAddress;
   readonly login: RegistryLogin | undefined;
   /** HTTP without TLS. A registry on this machine is also tried without. */
@@ -129,4 +214,45 @@ function isCertificateError(error: unknown): boolean {
   const code: unknown =
     error instanceof Error && error.cause instanceof Error && "code" in error.cause && error.cause.code;
   return typeof code === "string" && /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/.test(code);
+}
+
+/** The options for a registry, as commander passes them. */
+export interface RegistryOptions {
+  readonly registryUser?: string;
+  readonly registryPasswordFile?: string;
+  readonly registryTokenFile?: string;
+  readonly plainHttp?: boolean;
+}
+
+/** Opens sessions with the credentials of the options, or else those that Docker has for the registry. */
+export async function openSessions(
+  references: readonly string[],
+  options: RegistryOptions,
+  io: Io,
+): Promise<readonly RegistrySession[]> {
+  const addresses = references.map(parseAddress);
+  const given = await readRegistryAuth(options, io);
+  const own: RegistryLogin | undefined =
+    given && ("token" in given ? { kind: "token", token: given.token } : { kind: "basic", ...given });
+  const sessions: RegistrySession[] = [];
+  for (const address of addresses) {
+    // Given credentials are for one registry: that of the first image.
+    const isFirst = address.registry === addresses[0]?.registry;
+    const login = (isFirst ? own : undefined) ?? (await dockerLogin(address.registry, io));
+    sessions.push(new RegistrySession({ address, login, isPlain: options.plainHttp ?? false, io }));
+  }
+  return sessions;
+}
+
+/** Returns Docker's login for a registry, from `DOCKER_CONFIG` or `~/.docker`. Errors: exit code 3. */
+async function dockerLogin(registry: string, io: Io): Promise<RegistryLogin | undefined> {
+  const { env, clock, homeDirectory, interrupted } = io;
+  const path = join(env["DOCKER_CONFIG"] || join(homeDirectory, ".docker"), "config.json");
+  // Without a timeout: the helper may ask for a passphrase.
+  const runHelper = createHelperClient({ clock, env, toError });
+  return await findDockerLogin(path, registry, { runHelper, toError }, interrupted);
+}
+
+function toError(message: string): Failure {
+  return new Failure(`The ${message}.`, { exitCode: EXIT.unauthorized });
 }

@@ -1,6 +1,6 @@
 import { fullJitter } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { askedPauseMs, isPassing } from "../api/is-passing.ts";
+import { askedPauseMs, isPassing } from "../api/network-failure.ts";
 import type { RolloutEvent } from "../api/rollout-streams.ts";
 
 const BACKOFF = { baseMs: 500, maxMs: 10_000 };

@@ -1,12 +1,11 @@
-import { type ApiRequest, type ApiClient } from "../api/client.ts";
+import type { ApiClient, ApiRequest } from "../api/client.ts";
 import { appsPath, getApp } from "../api/apps.ts";
 import type { Context } from "../context.ts";
 import { type FollowFlags, requestDeployment } from "./run-deployment.ts";
-import { EXIT } from "../exit-code.ts";
-import { Failure, usageFailure } from "../failure.ts";
+import { EXIT, Failure, usageFailure } from "../failure.ts";
 import { renderPlan } from "../views/plan-view.ts";
 import type { DiffOptions } from "../apply/diff.ts";
-import type { AppDocument } from "../apply/fields.ts";
+import type { AppDocument } from "../../protocol/fields-in-force.ts";
 import { type AppPlan, planApp, secretsToGive, updateFor } from "../apply/plan.ts";
 import type { DesiredApp } from "../apply/read-app-file.ts";
 

@@ -1,7 +1,15 @@
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import type { ApiClient } from "../api/client.ts";
-import { countMatching, createFleet, type Fleet, type FleetFields, getFleet, updateFleet } from "../api/fleets.ts";
-import { createRevision, getRevision } from "../api/revisions.ts";
+import {
+  countMatching,
+  createFleet,
+  createRevision,
+  type Fleet,
+  type FleetFields,
+  getFleet,
+  getRevision,
+  updateFleet,
+} from "../api/fleets.ts";
 import { confirm } from "../confirm.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";

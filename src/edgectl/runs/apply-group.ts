@@ -1,14 +1,12 @@
 import type { z } from "zod";
 import { applyPlanSchema } from "../../protocol/apply.ts";
 import { listApps } from "../api/apps.ts";
-import type { ApiClient, ApiRequest } from "../api/client.ts";
-import { apiPath } from "../api/path.ts";
+import { type ApiClient, apiPath, type ApiRequest } from "../api/client.ts";
 import { confirmApply } from "./apply-app.ts";
 import type { Context } from "../context.ts";
 import { type FollowFlags, requestDeployment, requestDryRun } from "./run-deployment.ts";
-import { EXIT } from "../exit-code.ts";
-import { Failure } from "../failure.ts";
-import { renderGroupPlan, renderMappedPorts } from "../views/group-plan-view.ts";
+import { EXIT, Failure } from "../failure.ts";
+import { renderGroupPlan, renderMappedPorts } from "../views/plan-view.ts";
 import { type InstalledPort, type MappedPort, mapPorts, requirePorts } from "../group/map-ports.ts";
 import { type InstalledName, nameApps } from "../group/app-names.ts";
 import type { GroupFile } from "../group-file/read-group.ts";

@@ -1,6 +1,5 @@
 import type { Problems, RemarkDocument } from "../documents/problems.ts";
-import { EXIT } from "../exit-code.ts";
-import { SilentExit } from "../failure.ts";
+import { EXIT, SilentExit } from "../failure.ts";
 import type { Draft } from "../group/draft.ts";
 import type { GroupFile } from "../group-file/read-group.ts";
 import type { Printer } from "../printer.ts";

@@ -1,15 +1,11 @@
 import { renderTimings } from "../../lib/terminal/timings-table.ts";
 import { withoutTimings } from "../../protocol/deployment-timings.ts";
 import type { ApiClient, ApiRequest } from "../api/client.ts";
-import type { StreamedEvent } from "../api/deployment-event.ts";
-import { deploymentsPath } from "../api/deployments.ts";
-import { openEventStream } from "../api/event-stream.ts";
+import { deploymentsPath, openEventStream, type StreamedEvent } from "../api/deployments.ts";
 import type { Context } from "../context.ts";
-import { EXIT } from "../exit-code.ts";
-import { Failure } from "../failure.ts";
+import { EXIT, Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
-import { createDeploymentView, SilentView } from "../views/create-view.ts";
-import type { DeploymentView } from "../views/deployment-view.ts";
+import { createDeploymentView, type DeploymentView, SilentView } from "../views/deployment-view.ts";
 import { type DeploymentEventSource, followDeployment } from "../deploy/follow.ts";
 
 /** How to follow a deployment, as commander passes it. */

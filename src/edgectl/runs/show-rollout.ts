@@ -10,8 +10,7 @@ import {
   type Waiting,
 } from "../api/rollouts.ts";
 import type { Context } from "../context.ts";
-import { EXIT } from "../exit-code.ts";
-import { Failure } from "../failure.ts";
+import { EXIT, Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
 import { NetworkFailure } from "../api/network-failure.ts";
 import { createRolloutView } from "../views/rollout-progress.ts";

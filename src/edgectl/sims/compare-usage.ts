@@ -1,4 +1,4 @@
-import type { DataUsage } from "../api/data-usage.ts";
+import type { DataUsage } from "../api/usage.ts";
 
 const DAY = 24 * 3600;
 

@@ -1,11 +1,9 @@
 import type { SimType } from "../../protocol/sim.ts";
 import type { ApiClient } from "../api/client.ts";
-import { getDataUsage } from "../api/data-usage.ts";
+import { getDataUsage, getUsage, type Usage } from "../api/usage.ts";
 import { ServiceFailure } from "../api/service-failure.ts";
 import { type Allowance, getAllowance, listAssetSims, type Sim } from "../api/sims.ts";
-import { getUsage, type Usage } from "../api/usage.ts";
-import { EXIT } from "../exit-code.ts";
-import { Failure } from "../failure.ts";
+import { EXIT, Failure } from "../failure.ts";
 import { simName } from "./sim-words.ts";
 import { compareUsage, type UsageComparison } from "./compare-usage.ts";
 

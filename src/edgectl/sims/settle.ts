@@ -2,10 +2,9 @@ import type { Clock } from "../../lib/clock.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
 import type { SimType } from "../../protocol/sim.ts";
 import type { ApiClient } from "../api/client.ts";
-import { askedPauseMs, isPassing } from "../api/is-passing.ts";
+import { askedPauseMs, isPassing } from "../api/network-failure.ts";
 import { listAssetSims, refreshSim, type Sim } from "../api/sims.ts";
-import { EXIT } from "../exit-code.ts";
-import { Failure } from "../failure.ts";
+import { EXIT, Failure } from "../failure.ts";
 import { changeText, simName } from "./sim-words.ts";
 
 const FIRST_PAUSE_MS = 500;

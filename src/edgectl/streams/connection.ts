@@ -18,10 +18,9 @@ import {
   type StreamParams,
 } from "../../protocol/streams.ts";
 import { toNetworkFailure } from "../api/network-failure.ts";
-import { apiPath } from "../api/path.ts";
+import { apiPath } from "../api/client.ts";
 import { toServiceFailure } from "../api/service-failure.ts";
-import { EXIT } from "../exit-code.ts";
-import { Failure } from "../failure.ts";
+import { EXIT, Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
 import { ClientStream } from "./client-stream.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";

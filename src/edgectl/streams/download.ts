@@ -6,8 +6,7 @@ import { pipeline } from "node:stream/promises";
 import { extract, type Header } from "tar-stream";
 import { boundHeaders } from "../../lib/bounded-tar-headers.ts";
 import { untilDrained } from "../../lib/until-drained.ts";
-import { EXIT } from "../exit-code.ts";
-import { Failure, usageFailure } from "../failure.ts";
+import { EXIT, Failure, usageFailure } from "../failure.ts";
 import type { ClientStream } from "./client-stream.ts";
 import type { StreamConnection } from "./connection.ts";
 

@@ -1,8 +1,7 @@
 import { untilDrained } from "../../lib/until-drained.ts";
 import { STREAM_CHANNELS } from "../../protocol/stream-data.ts";
 import type { StreamParams } from "../../protocol/streams.ts";
-import { EXIT } from "../exit-code.ts";
-import { Failure, SilentExit } from "../failure.ts";
+import { EXIT, Failure, SilentExit } from "../failure.ts";
 import type { RawStreams } from "../io.ts";
 import type { ClientStream } from "./client-stream.ts";
 import type { StreamConnection } from "./connection.ts";

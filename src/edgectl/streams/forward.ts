@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { untilDrained } from "../../lib/until-drained.ts";
 import { STREAM_CHANNELS } from "../../protocol/stream-data.ts";
 import { Failure, usageFailure } from "../failure.ts";

@@ -3,8 +3,7 @@ import { lstat, readdir, readlink, stat } from "node:fs/promises";
 import { basename, join, posix } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { pack, type Pack } from "tar-stream";
-import { EXIT } from "../exit-code.ts";
-import { Failure, usageFailure } from "../failure.ts";
+import { EXIT, Failure, usageFailure } from "../failure.ts";
 import type { StreamConnection } from "./connection.ts";
 import type { CopyResult } from "./download.ts";
 

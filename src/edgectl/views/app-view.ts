@@ -1,10 +1,34 @@
-import type { App, AppDetail } from "../api/apps.ts";
+import { formatDuration, formatMinute, formatTime } from "../../lib/terminal/time.ts";
+import type { App, AppDetail, AppList } from "../api/apps.ts";
+import type { Io } from "../io.ts";
+import type { Printer } from "../printer.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { shortImage } from "../../lib/terminal/short-image.ts";
 import { type Column, renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
-import { formatMinute, formatTime } from "../../lib/terminal/time.ts";
 import { specFields } from "./spec-fields.ts";
+
+/** A current report may be this old by rounding and by the time of the request, in seconds. */
+const MAX_CURRENT_AGE_S = 5;
+
+/** Prints a result that comes from the device, and a note if it is not current. */
+export function printDeviceResult(
+  { io, printer }: { readonly io: Pick<Io, "clock">; readonly printer: Printer },
+  result: Pick<AppList, "reported_at" | "reachable"> & Partial<Pick<AppList, "age_s">>,
+  render: () => string,
+): void {
+  printer.result(result, render);
+  const { reported_at: at, reachable, age_s: ageS } = result;
+  if (printer.json) return;
+  if (reachable) {
+    if ((ageS ?? 0) <= MAX_CURRENT_AGE_S) return;
+    const age = formatDuration(ageS ?? 0);
+    return printer.note(`The device has not reported its latest changes yet. This may be out of date for ${age}.`);
+  }
+  if (at === null) return printer.note("The device is not reachable, and has never reported.");
+  const age = formatDuration(io.clock.now() / 1000 - at);
+  printer.note(`The device is not reachable. This is what it reported ${age} ago, at ${formatTime(at)} UTC.`);
+}
 
 export function renderApps(apps: readonly App[], theme: Theme, width: number | undefined): string {
   if (apps.length === 0) return "No apps.";

@@ -1,10 +1,10 @@
-import type { Device, DeviceResponse, DeviceInterface } from "../api/device.ts";
+import type { Device, DeviceInterface, DeviceResponse, Volume, VolumeList } from "../api/device.ts";
 import { formatBytes, formatBytesOrDash } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { shortImage } from "../../lib/terminal/short-image.ts";
-import { renderFields, renderTable } from "../../lib/terminal/table.ts";
+import { type Column, renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
-import { formatDuration, formatTime } from "../../lib/terminal/time.ts";
+import { formatDuration, formatMinute, formatTime } from "../../lib/terminal/time.ts";
 
 export function renderDevice(response: DeviceResponse, theme: Theme, width: number | undefined): string {
   const { device, reachable, last_seen } = response;
@@ -73,4 +73,27 @@ function upFor(seconds: number | null | undefined): string | undefined {
 function ofTotal(free: number | null | undefined, total: number | null | undefined): string | null {
   if (total == null) return free == null ? null : `${formatBytes(free)} free`;
   return free == null ? formatBytes(total) : `${formatBytes(free)} free of ${formatBytes(total)}`;
+}
+
+/** @param hasSizes whether the device was asked to measure them */
+export function renderVolumes(list: VolumeList, hasSizes: boolean, theme: Theme, width: number | undefined): string {
+  if (list.volumes.length === 0) return "No volumes.";
+  const sizes: Column<Volume> = { header: "SIZE", cell: sizeOf, align: "right" };
+  const columns: Column<Volume>[] = [
+    { header: "VOLUME", cell: ({ name }) => sanitizeLine(name), canShrink: true },
+    { header: "APPS", cell: appsOf, canShrink: true },
+    ...(hasSizes ? [sizes] : []),
+    { header: "CREATED (UTC)", cell: ({ created_at }) => (created_at ? formatMinute(created_at) : "-") },
+  ];
+  const table = renderTable(columns, list.volumes, theme, width);
+  return list.left_out > 0 ? `${table}\nand ${list.left_out} more` : table;
+}
+
+function sizeOf({ size_bytes: size }: Volume): string {
+  return typeof size === "number" ? formatBytes(size) : "-";
+}
+
+function appsOf({ apps, apps_left_out: more }: Volume): string {
+  const names = apps.map(({ app, readonly }) => `${sanitizeLine(app)}${readonly ? " (read-only)" : ""}`);
+  return [...names, ...(more > 0 ? [`and ${more} more`] : [])].join(", ") || "-";
 }

@@ -3,8 +3,7 @@ import { type Column, renderFields, renderTable } from "../../lib/terminal/table
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatTime } from "../../lib/terminal/time.ts";
 import { padEnd } from "../../lib/terminal/width.ts";
-import type { Fleet, Member, Reapplied } from "../api/fleets.ts";
-import type { Revision, RevisionDiff } from "../api/revisions.ts";
+import type { Fleet, Member, Reapplied, Revision, RevisionDiff } from "../api/fleets.ts";
 import type { FleetPlan } from "../fleets/plan.ts";
 import { renderPlan } from "./plan-view.ts";
 

@@ -3,7 +3,9 @@ import { type Column, renderFields, renderTable } from "../../lib/terminal/table
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration, formatTime } from "../../lib/terminal/time.ts";
 import type { Rollout, Target } from "../api/rollouts.ts";
-import { countsText, waitingText } from "./rollout-words.ts";
+import { assets, countsText, foreseenText, waitingText } from "./rollout-words.ts";
+import { formatBytes } from "../../lib/terminal/bytes.ts";
+import type { AssetPrice, Price } from "../api/rollout-streams.ts";
 
 const GOOD = new Set(["succeeded", "running"]);
 const BAD = new Set(["failed", "lost", "rolled_back", "rolling_back"]);
@@ -139,3 +141,112 @@ function stateOf({ state, for: reason, until }: Target): string {
   if (reason === undefined) return sanitizeLine(state);
   return sanitizeLine(`${state} for ${reason}${until === undefined ? "" : ` until ${formatTime(until)}`}`);
 }
+
+/** Assets of each reason that the text names. */
+const MAX_NAMED = 10;
+const MAX_LINES = 5;
+
+/** Renders what became of a rollout as plain text, without colours and columns: it is sent to people. */
+export function renderSummary(rollout: Rollout, failed: readonly Target[]): string {
+  const { id, fleet, revision, previous_revision: previous, state, reason, created_by: maker, counts } = rollout;
+  const { started_at: from, finished_at: to, retry_of: retried } = rollout;
+  const time =
+    from === null
+      ? "It was not started."
+      : `Started ${formatTime(from)} UTC${to === null ? ", not over yet" : `, ended ${formatTime(to)} UTC, after ${formatDuration(to - from)}`}.`;
+  const head = [
+    `Rollout of revision ${revision} of the fleet ${fleet} (${id}): ${state.replaceAll("_", " ")}`,
+    ...(retried === null ? [] : [`It retries what failed in ${retried}.`]),
+    `Made by ${maker.name ?? maker.id}. ${time}`,
+    `Before: ${previous === null ? "no revision" : `revision ${previous}`}. ${assets(rollout.targets)}: ${countsText(counts)}.`,
+    ...(reason === null ? [] : [reason]),
+  ];
+  const byCode = [...Map.groupBy(failed, reasonOf)].toSorted(([, one], [, other]) => other.length - one.length);
+  const parts = byCode.map(([code, all]) => renderReason(code, all));
+  const next = failed.length > 0 && to !== null ? [`To retry only these: edgectl rollouts retry ${fleet} ${id}`] : [];
+  return [head.map((line) => sanitizeLine(line)).join("\n"), ...parts, ...next.map((line) => sanitizeLine(line))].join(
+    "\n\n",
+  );
+}
+
+/** The code of the last attempt that failed, which its message belongs to; without one, that of the target. */
+function reasonOf({ attempts, code, state }: Target): string {
+  const past = lastFailure({ attempts });
+  return past ? (past.code ?? past.state) : (code ?? state);
+}
+
+function lastFailure({ attempts }: Pick<Target, "attempts">): Target["attempts"][number] | undefined {
+  return attempts.findLast(({ direction, state }) => direction === "forward" && state !== "succeeded");
+}
+
+function renderReason(code: string, targets: readonly Target[]): string {
+  const lines = targets.slice(0, MAX_NAMED).flatMap((target) => {
+    const { serial_number: serial, asset_name: name, state, attempts, message } = target;
+    const past = lastFailure(target);
+    const tries = attempts.filter(({ direction }) => direction === "forward").length;
+    const told = [past?.message ?? message, past?.deployment_id].filter((part) => part !== undefined).join(" ");
+    const output = (past?.logs ?? "")
+      .split("\n")
+      .filter((line) => line !== "")
+      .slice(-MAX_LINES);
+    const called = name === serial ? serial : `${serial} (${name})`;
+    const line = `- ${called}, now ${state.replaceAll("_", " ")}, ${tries} attempt${tries === 1 ? "" : "s"}: ${told}`;
+    return [line].concat(output.map((each) => `    | ${each}`));
+  });
+  const more = targets.length > MAX_NAMED ? [`- and ${targets.length - MAX_NAMED} more`] : [];
+  return [`${code}: ${assets(targets.length)}`, ...lines, ...more].map((line) => sanitizeLine(line)).join("\n");
+}
+
+/** Assets that are listed. More are counted; `--json` has all. */
+const MAX_LISTED = 50;
+
+/** Renders the price of a rollout: the waves, then each asset, by wave and the largest download first. */
+export function renderPrice(
+  price: Price,
+  asked: readonly AssetPrice[],
+  { fleet, asksDevices }: { readonly fleet: string; readonly asksDevices: boolean },
+  theme: Theme,
+  width: number | undefined,
+): string {
+  const waves = price.waves.map(({ wave, targets }) => `Wave ${wave} of ${price.waves.length}: ${assets(targets)}`);
+  const sums = [
+    ...(asksDevices
+      ? [`To download: ${formatBytes(price.download_bytes)} in all, on ${price.asked} of ${assets(price.targets)}`]
+      : []),
+    ...(asksDevices && price.not_asked > 0 ? [`Not asked: ${assets(price.not_asked)}`] : []),
+    ...[foreseenText(price.foreseen)].filter((text) => text !== "").map((text) => theme.yellow(sanitizeLine(text))),
+    ...(price.refused > 0 ? [theme.yellow(`Refused, or did not answer: ${assets(price.refused)}`)] : []),
+    `To start just this, until ${formatTime(price.expires_at)} UTC:`,
+    `  edgectl rollouts create ${fleet} --plan ${sanitizeLine(price.plan_id)}`,
+  ];
+  const sorted = sortByPrice(asked);
+  if (sorted.length === 0) return [...waves, ...sums].join("\n");
+  const listed = sorted.slice(0, MAX_LISTED);
+  const more =
+    sorted.length > listed.length ? [`… and ${assets(sorted.length - listed.length)} more; --json has all`] : [];
+  return [...waves, "", renderTable(COLUMNS, listed, theme, width), ...more, "", ...sums].join("\n");
+}
+
+/** By wave; in each the largest download first, then those that have not told one. */
+export function sortByPrice(asked: readonly AssetPrice[]): AssetPrice[] {
+  return asked.toSorted(
+    (one, other) =>
+      one.wave - other.wave ||
+      (other.download_bytes ?? -1) - (one.download_bytes ?? -1) ||
+      one.asset_name.localeCompare(other.asset_name),
+  );
+}
+
+const COLUMNS: readonly Column<AssetPrice>[] = [
+  { header: "SERIAL", cell: ({ serial_number: serial }) => sanitizeLine(serial), canShrink: true },
+  { header: "NAME", cell: ({ asset_name: name }) => sanitizeLine(name), canShrink: true },
+  { header: "WAVE", cell: ({ wave }) => String(wave), align: "right" },
+  {
+    header: "DOWNLOAD",
+    cell: ({ download_bytes: bytes }) => (bytes === undefined ? "-" : formatBytes(bytes)),
+    align: "right",
+  },
+  { header: "WAITS FOR", cell: ({ for: reason }) => sanitizeLine(reason ?? "-") },
+  { header: "CODE", cell: ({ code }) => sanitizeLine(code ?? "-") },
+  { header: "MESSAGE", cell: ({ message }) => sanitizeLine(message ?? "-"), canShrink: true },
+];

@@ -1,11 +1,73 @@
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
-import { containerFields } from "./container-fields.ts";
-import { fieldText } from "./field-text.ts";
+import { UNLIMITED_SWAP } from "../../protocol/container-rights.ts";
 
-type Row = [name: string, value: string];
-type Spec = Readonly<Record<string, unknown>>;
+type Fields = Readonly<Record<string, unknown>>;
+
+const MIB = 1024 ** 2;
+const SHORT_HASH = 12;
+
+/** Entries of lists, as the options of the command line write them. */
+const ENTRIES: Readonly<Record<string, (entry: Fields) => string>> = {
+  ports: ({ host_port, target_port, protocol, host_address }) =>
+    `${host_address === undefined ? "" : `${address(host_address)}:`}${word(host_port)}:${word(target_port)}${protocol === undefined || protocol === "tcp" ? "" : `/${word(protocol)}`}`,
+  volumes: ({ local, name, target, readonly, owner, nocopy, shared }) => {
+    const words = [readonly === true ? ":ro" : "", nocopy === true ? ":nocopy" : "", shared === true ? ":shared" : ""];
+    return `${word(local ?? name)}:${word(target)}${words.join("")}${owner === undefined ? "" : `:owner=${word(owner)}`}`;
+  },
+  files: ({ target, size, sha256, mode, owner, secret }) => {
+    const parts = [
+      typeof size === "number" ? formatBytes(size) : "",
+      typeof sha256 === "string" ? `sha256 ${word(sha256.slice(0, SHORT_HASH))}` : "",
+      mode === undefined ? "" : word(mode),
+      owner === undefined ? "" : `owner ${word(owner)}`,
+      secret === true ? "secret" : "",
+    ];
+    return `${word(target)} (${parts.filter((part) => part !== "").join(", ")})`;
+  },
+  devices: ({ local, target, permissions }) => {
+    const path = target === undefined && permissions === undefined ? "" : `:${word(target ?? local)}`;
+    return `${word(local)}${path}${permissions === undefined ? "" : `:${word(permissions)}`}`;
+  },
+  tmpfs: ({ target, size_bytes, mode, exec }) => {
+    const size = size_bytes === undefined ? [] : [`size=${word(size_bytes)}`];
+    const rest = [...(mode === undefined ? [] : [`mode=${word(mode)}`]), ...(exec === true ? ["exec"] : [])];
+    const options = [...size, ...rest].join(",");
+    return `${word(target)}${options === "" ? "" : `:${options}`}`;
+  },
+  ulimits: ({ name, soft, hard }) => `${word(name)}=${word(soft)}${hard === undefined ? "" : `:${word(hard)}`}`,
+  extra_hosts: ({ name, address }) => `${word(name)}:${word(address)}`,
+};
+
+/** With brackets around one of IPv6. */
+function address(value: unknown): string {
+  const text = word(value);
+  return text.includes(":") ? `[${text}]` : text;
+}
+
+/** Fields with a number of bytes. */
+const SIZES = new Set(["memory_limit", "shm_size"]);
+
+/**
+ * One value of a specification on one line, safe to print. Two values that differ are shown differently.
+ * @param field such as `memory_limit`, or `ports` for one port mapping
+ */
+export function fieldText(field: string, value: unknown): string {
+  const entry = ENTRIES[field];
+  if (entry && typeof value === "object" && value !== null) return entry(value as Fields);
+  if (SIZES.has(field) && typeof value === "number") return sizeText(value);
+  return word(value);
+}
+
+/** A list's entry, or any other value. Strings stand as they are; the rest is JSON. */
+function word(value: unknown): string {
+  return sanitizeLine(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+}
+
+function sizeText(bytes: number): string {
+  return bytes > 0 && bytes % MIB === 0 ? `${bytes / MIB} MiB` : `${formatBytes(bytes)} (${bytes})`;
+}
 
 /** Renders a specification's fields other than name, image and ports. Fields unknown to this version are omitted. */
 export function specFields(spec: Spec): Row[] {
@@ -67,8 +129,76 @@ function lines(value: unknown, show: (entry: Spec) => string): string {
   return value.filter(isObject).map(show).join("\n");
 }
 
+type Row = [name: string, value: string];
+type Spec = Readonly<Record<string, unknown>>;
+
+/** Renders the options of an app's container. The value of an option that is not set is empty. */
+function containerFields(spec: Spec): Row[] {
+  return [
+    ["Entrypoint", Array.isArray(spec["entrypoint"]) ? text(JSON.stringify(spec["entrypoint"])) : ""],
+    ["User", textOf(spec["user"])],
+    ["Working directory", textOf(spec["working_dir"])],
+    ["Capabilities", list(spec["cap_add"])],
+    ["Without capabilities", list(spec["cap_drop"])],
+    ["Read-only", spec["read_only"] === true ? "yes" : ""],
+    ["In memory", entryLines("tmpfs", spec["tmpfs"])],
+    ["Shared memory", typeof spec["shm_size"] === "number" ? formatBytes(spec["shm_size"]) : ""],
+    ["Process limits", entryLines("ulimits", spec["ulimits"])],
+    ["Kernel parameters", map(spec["sysctls"])],
+    ["Known hosts", entryLines("extra_hosts", spec["extra_hosts"])],
+    ["Name servers", list(spec["dns"])],
+    ["Host name", textOf(spec["hostname"])],
+    ["Labels", map(spec["labels"])],
+    ["Init process", spec["init"] === true ? "yes" : ""],
+    ["Stop signal", textOf(spec["stop_signal"])],
+    ["Stop timeout", typeof spec["stop_grace_s"] === "number" ? formatDuration(spec["stop_grace_s"]) : ""],
+    ["Log", isObject(spec["log"]) ? log(spec["log"]) : ""],
+    ["GPUs", gpus(spec["gpus"])],
+    ["Further groups", list(spec["group_add"])],
+    ["Most processes", typeof spec["pids_limit"] === "number" ? String(spec["pids_limit"]) : ""],
+    ["Security options", list(spec["security_opt"])],
+    ["Processes of", textOf(spec["pid"])],
+    ["Shared memory of", textOf(spec["ipc"])],
+    ["Memory with swap", swap(spec["memory_swap_limit"])],
+    ["Without health check", spec["no_healthcheck"] === true ? "yes" : ""],
+  ];
+}
+
+function log({ max_bytes, max_files }: Spec): string {
+  if (typeof max_bytes !== "number" || typeof max_files !== "number") return "";
+  return `${max_files} ${max_files === 1 ? "file" : "files"} of at most ${formatBytes(max_bytes)}`;
+}
+
+function swap(value: unknown): string {
+  if (typeof value !== "number") return "";
+  return value === UNLIMITED_SWAP ? "no limit" : formatBytes(value);
+}
+
+function gpus(value: unknown): string {
+  return isObject(value) ? list(value["ids"]) : textOf(value);
+}
+
+function entryLines(field: string, value: unknown): string {
+  return Array.isArray(value) ? value.map((entry) => fieldText(field, entry)).join("\n") : "";
+}
+
+function list(value: unknown): string {
+  return Array.isArray(value) ? value.map(text).join(", ") : "";
+}
+
+function map(value: unknown): string {
+  if (!isObject(value)) return "";
+  return Object.entries(value)
+    .map(([key, entry]) => `${text(key)}=${text(entry)}`)
+    .join("\n");
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? text(value) : "";
+}
+
 function isObject(value: unknown): value is Spec {
-  return typeof value === "object" && value !== null;
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function text(value: unknown): string {

@@ -7,7 +7,7 @@ import { readJsonLines } from "../../../src/agent/engine/docker/json-lines.ts";
 import { filterArchive } from "../../../src/agent/streams/archive-filter.ts";
 import { readRecords } from "../../../src/control-plane/usage-import/read-records.ts";
 import { ApiClient } from "../../../src/edgectl/api/client.ts";
-import { parseStreamedEvent } from "../../../src/edgectl/api/deployment-event.ts";
+import { parseStreamedEvent } from "../../../src/edgectl/api/deployments.ts";
 import { parseEnvFile } from "../../../src/edgectl/compose/env-file.ts";
 import { parseAppFile } from "../../../src/edgectl/deploy/app-request.ts";
 import { loadDocument } from "../../../src/edgectl/documents/load.ts";
@@ -132,9 +132,8 @@ export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
     files: [
       "src/edgectl/api/client.ts",
       "src/edgectl/api/service-failure.ts",
-      "src/edgectl/api/deployment-event.ts",
-      "src/edgectl/api/app-logs.ts",
-      "src/edgectl/api/app-stats.ts",
+      "src/edgectl/api/deployments.ts",
+      "src/edgectl/api/apps.ts",
       "src/edgectl/api/rollout-streams.ts",
       "src/edgectl/api/events.ts",
     ],
@@ -144,7 +143,7 @@ export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
   {
     name: "an event of the service, in edgectl",
     from: "service",
-    files: ["src/edgectl/api/deployment-event.ts"],
+    files: ["src/edgectl/api/deployments.ts"],
     inputs: () => jsonInputs("frame", [['{"status":"Running","details":', "}"]]),
     run: (bytes) => parseStreamedEvent(bytes.toString()),
   },

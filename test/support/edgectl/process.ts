@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
 import { run } from "../../../src/edgectl/run.ts";
-import { createInput } from "../../../src/edgectl/terminal-input.ts";
+import { createInput } from "../../../src/edgectl/io.ts";
 import { foregroundClock } from "../../../src/lib/clock.ts";
 import { type RunningCommand, start } from "../command.ts";
 import { tempDir } from "../temp-dir.ts";

@@ -1,4 +1,4 @@
-import type { DataUsage } from "../../../src/edgectl/api/data-usage.ts";
+import type { DataUsage } from "../../../src/edgectl/api/usage.ts";
 import type { Sim } from "../../../src/edgectl/api/sims.ts";
 
 /** 2026-11-23 12:00 UTC. */

@@ -138,7 +138,7 @@ const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Files of edgectl that all its folders may import: errors, exit codes, and what is outside the process. */
-const EDGECTL_BASE = ["exit-code.ts", "failure.ts", "io.ts", "read-text.ts"];
+const EDGECTL_BASE = ["failure.ts", "io.ts"];
 
 /** The same of edgectl: what is read and planned knows no view and no command; `runs` does what commands have in common. */
 const EDGECTL: Readonly<Record<string, readonly string[]>> = {

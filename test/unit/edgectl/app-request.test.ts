@@ -1,8 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { buildAppRequest, parseAppFile, secretsWithoutValue } from "../../../src/edgectl/deploy/app-request.ts";
-import { parseEnv, parseEnvFile, parseSecretEnv } from "../../../src/edgectl/deploy/parse-env.ts";
-import { parseDevice, parsePort, parseSize, parseVolume } from "../../../src/edgectl/deploy/parse-options.ts";
+import {
+  parseDevice,
+  parseEnv,
+  parseEnvFile,
+  parsePort,
+  parseSecretEnv,
+  parseSize,
+  parseVolume,
+} from "../../../src/edgectl/deploy/parse-options.ts";
 import { Failure } from "../../../src/edgectl/failure.ts";
 
 const NO_FLAGS = { files: [], scalars: {}, ports: [], environments: [], volumes: [], devices: [] };

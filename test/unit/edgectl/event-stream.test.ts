@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ApiClient } from "../../../src/edgectl/api/client.ts";
-import { MAX_SILENCE_MS } from "../../../src/edgectl/api/idle-timeout.ts";
-import { type EventStream, openEventStream } from "../../../src/edgectl/api/event-stream.ts";
+import { type EventStream, openEventStream } from "../../../src/edgectl/api/deployments.ts";
+import { MAX_SILENCE_MS } from "../../../src/edgectl/api/event-stream.ts";
 import { NetworkFailure } from "../../../src/edgectl/api/network-failure.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { StreamedEvent } from "../../../src/edgectl/api/deployment-event.ts";
-import type { EventStream } from "../../../src/edgectl/api/event-stream.ts";
+import type { StreamedEvent } from "../../../src/edgectl/api/deployments.ts";
+import type { EventStream } from "../../../src/edgectl/api/deployments.ts";
 import { NetworkFailure } from "../../../src/edgectl/api/network-failure.ts";
 import { ServiceFailure } from "../../../src/edgectl/api/service-failure.ts";
 import { followDeployment } from "../../../src/edgectl/deploy/follow.ts";

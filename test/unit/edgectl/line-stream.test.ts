@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseStreamedEvent } from "../../../src/edgectl/api/deployment-event.ts";
-import { eventData } from "../../../src/edgectl/api/event-stream.ts";
-import { LineSplitter, StreamFormatError } from "../../../src/edgectl/api/line-stream.ts";
+import { parseStreamedEvent } from "../../../src/edgectl/api/deployments.ts";
+import { eventData, LineSplitter, StreamFormatError } from "../../../src/edgectl/api/event-stream.ts";
 
 const encoder = new TextEncoder();
 

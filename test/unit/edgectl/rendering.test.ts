@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { formatBytes } from "../../../src/lib/terminal/bytes.ts";
-import { RateMeter } from "../../../src/edgectl/views/rate-meter.ts";
+import { RateMeter } from "../../../src/edgectl/views/deployment-view.ts";
 import { safeJson, sanitizeLine, sanitizeLines } from "../../../src/lib/terminal/sanitize.ts";
 import { renderTable } from "../../../src/lib/terminal/table.ts";
 import { shortImage } from "../../../src/lib/terminal/short-image.ts";
 import { createTheme } from "../../../src/lib/terminal/theme.ts";
 import { formatDuration, formatPeriod, formatTime, parseTime } from "../../../src/lib/terminal/time.ts";
-import { truncate, displayWidth, wrap } from "../../../src/lib/terminal/width.ts";
+import { displayWidth, truncate, wrap } from "../../../src/lib/terminal/width.ts";
 import { renderApp, renderApps } from "../../../src/edgectl/views/app-view.ts";
-import { renderDetails } from "../../../src/edgectl/details.ts";
+import { renderDetails } from "../../../src/edgectl/printer.ts";
 import { specFields } from "../../../src/edgectl/views/spec-fields.ts";
 import { renderUsage } from "../../../src/edgectl/views/usage-view.ts";
 import { appSpecSchema } from "../../../src/protocol/app-spec.ts";

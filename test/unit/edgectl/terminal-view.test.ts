@@ -1,10 +1,9 @@
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
-import type { StreamedEvent } from "../../../src/edgectl/api/deployment-event.ts";
+import type { StreamedEvent } from "../../../src/edgectl/api/deployments.ts";
 import { createTheme } from "../../../src/lib/terminal/theme.ts";
 import { displayWidth } from "../../../src/lib/terminal/width.ts";
-import { renderProgress } from "../../../src/edgectl/views/event-text.ts";
-import { TerminalView } from "../../../src/edgectl/views/terminal-view.ts";
+import { renderProgress, TerminalView } from "../../../src/edgectl/views/deployment-view.ts";
 import { MemoryOutput } from "../../support/edgectl/memory-output.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 

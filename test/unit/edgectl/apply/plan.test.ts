@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { mergeSpec } from "../../../../src/agent/core/deployment/accept.ts";
 import { diffApp, SHOWN_FIELDS } from "../../../../src/edgectl/apply/diff.ts";
-import { KNOWN_FIELDS } from "../../../../src/edgectl/apply/fields.ts";
+import { KNOWN_FIELDS } from "../../../../src/protocol/fields-in-force.ts";
 import { planApp, secretsToGive, updateFor } from "../../../../src/edgectl/apply/plan.ts";
 import { type AppSpec, appSpecSchema } from "../../../../src/protocol/app-spec.ts";
 import { renderPlan } from "../../../../src/edgectl/views/plan-view.ts";

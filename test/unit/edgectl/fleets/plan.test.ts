@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { Fleet } from "../../../../src/edgectl/api/fleets.ts";
-import type { RevisionDetails } from "../../../../src/edgectl/api/revisions.ts";
+import type { Fleet, RevisionDetails } from "../../../../src/edgectl/api/fleets.ts";
 import { readFleetFile } from "../../../../src/edgectl/fleets/fleet-file.ts";
 import { planFleet } from "../../../../src/edgectl/fleets/plan.ts";
 

@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
 import type { Rollout } from "../../../../src/edgectl/api/rollouts.ts";
-import { renderPrice } from "../../../../src/edgectl/views/price-view.ts";
-import { renderSummary } from "../../../../src/edgectl/views/rollout-summary.ts";
-import { renderRollout, renderTargets } from "../../../../src/edgectl/views/rollout-view.ts";
+import {
+  renderPrice,
+  renderRollout,
+  renderSummary,
+  renderTargets,
+} from "../../../../src/edgectl/views/rollout-view.ts";
 import { EFFECTS, neededCommand, waitingText } from "../../../../src/edgectl/views/rollout-words.ts";
 import { parseDuration, parseTags } from "../../../../src/edgectl/commands/asset-settings.ts";
 import { createTheme } from "../../../../src/lib/terminal/theme.ts";

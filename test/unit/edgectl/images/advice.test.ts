@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { adviceFor } from "../../../../src/edgectl/images/advice.ts";
-import type { LayerCost } from "../../../../src/edgectl/images/explain-update.ts";
+import { adviceFor, type LayerCost } from "../../../../src/edgectl/images/explain-update.ts";
 
 function layer(changes: Partial<LayerCost> = {}): LayerCost {
   return {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { instructionsOf } from "../../../../src/edgectl/images/instructions.ts";
+import { instructionsOf } from "../../../../src/edgectl/images/explain-update.ts";
 
 function instructions(history: { created_by?: string; empty_layer?: boolean }[], layers: number) {
   const diffIds = Array.from({ length: layers }, (_, index) => `sha256:${index}`);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Transport } from "../../../../src/edgectl/registry/transport.ts";
+import { Transport } from "../../../../src/edgectl/registry/session.ts";
 
 const { signal } = new AbortController();
 const GET = {

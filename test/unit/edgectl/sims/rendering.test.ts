@@ -2,9 +2,12 @@ import { describe, expect, test } from "vitest";
 import { compareUsage } from "../../../../src/edgectl/sims/compare-usage.ts";
 import type { AssetSimDetails, SimDetails } from "../../../../src/edgectl/sims/read-sims.ts";
 import { differencesOf } from "../../../../src/edgectl/sims/refresh.ts";
-import { renderRefreshed } from "../../../../src/edgectl/views/sim-refresh.ts";
-import { renderSims } from "../../../../src/edgectl/views/sim-table.ts";
-import { renderAllowance, renderSimDetails } from "../../../../src/edgectl/views/sim-view.ts";
+import {
+  renderAllowance,
+  renderRefreshed,
+  renderSimDetails,
+  renderSims,
+} from "../../../../src/edgectl/views/sim-view.ts";
 import { ageText, pendingText, percent } from "../../../../src/edgectl/sims/sim-words.ts";
 import { createTheme } from "../../../../src/lib/terminal/theme.ts";
 import { MemoryOutput } from "../../../support/edgectl/memory-output.ts";

@@ -1,10 +1,13 @@
 import { type Command, Option } from "commander";
 import { appsPath, getApp } from "../api/apps.ts";
-import type { ApiClient } from "../api/client.ts";
-import { ServiceFailure } from "../api/service-failure.ts";
-import type { AppDocument } from "../apply/fields.ts";
-import { isWholeApp, stillInForce } from "../apply/still-in-force.ts";
+import type { ApiClient, ApiRequest } from "../api/client.ts";
 import { connect, type Context, createContext } from "../context.ts";
+import { type FollowFlags, requestDeployment } from "../runs/run-deployment.ts";
+import type { Io } from "../io.ts";
+import { addFollowOptions, APP, ASSET, collect, timingsOption, waitForDeviceOption } from "./options.ts";
+import { ServiceFailure } from "../api/service-failure.ts";
+import type { AppDocument } from "../../protocol/fields-in-force.ts";
+import { isWholeApp, stillInForce } from "../apply/plan.ts";
 import {
   type AppFlags,
   type AppListField,
@@ -18,12 +21,50 @@ import { CLEARED_CONTAINER_FIELDS } from "../deploy/container-flags.ts";
 import { type AppOptions, readAppFile, readAppFlags } from "../deploy/read-app.ts";
 import { keptFiles } from "../deploy/app-files.ts";
 import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
-import { type FollowFlags, requestDeployment } from "../runs/run-deployment.ts";
 import { usageFailure } from "../failure.ts";
-import type { Io } from "../io.ts";
-import { fieldText } from "../views/field-text.ts";
+import { fieldText } from "../views/spec-fields.ts";
 import { addAppOptions, addExecutionOptions } from "./app-options.ts";
-import { addFollowOptions, APP, ASSET, collect, timingsOption } from "./options.ts";
+
+interface LifecycleFlags extends FollowFlags {
+  /** Seconds. */
+  readonly waitForDevice?: number;
+}
+
+const LIFECYCLE_ACTIONS = [
+  ["remove", "stop an app and remove it; its volumes and the device's directories that it used stay"],
+  ["stop", "stop an app; it stays stopped, also over reboots"],
+  ["start", "start an app that was stopped"],
+  ["restart", "stop an app and start it again"],
+] as const;
+
+/** Adds `remove`, `stop`, `start` and `restart`. */
+export function addAppsLifecycle(apps: Command, io: Io): void {
+  for (const [action, description] of LIFECYCLE_ACTIONS) {
+    const lifecycle = apps
+      .command(action)
+      .description(description)
+      .argument(...ASSET)
+      .argument(...APP);
+    addFollowOptions(lifecycle.addOption(waitForDeviceOption()).addOption(timingsOption()), "it").action(
+      async (asset: string, name: string, flags: LifecycleFlags, command: Command) => {
+        const context = createContext(io, command);
+        const client = await connect(context);
+        await requestDeployment(context, client, asset, requestFor(action, asset, name, flags), flags);
+      },
+    );
+  }
+}
+
+function requestFor(
+  action: (typeof LIFECYCLE_ACTIONS)[number][0],
+  asset: string,
+  name: string,
+  { waitForDevice }: LifecycleFlags,
+): ApiRequest {
+  const query = { wait_for_device_s: waitForDevice === undefined ? undefined : String(waitForDevice) };
+  if (action === "remove") return { method: "DELETE", path: appsPath(asset, name), query };
+  return { method: "POST", path: appsPath(asset, name, action), query };
+}
 
 /** The names for `--clear`, with the field of the request and its cleared value. */
 const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>> = {
