@@ -2,7 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { auditEntry } from "../audit/audit-entry.ts";
 import type { AuditAction } from "../core/people/audit-actions.ts";
-import type { RolloutFields, TargetCount } from "../core/fleets/changes.ts";
+import type { Rollout, RolloutFields, TargetCount } from "../core/fleets/rollout.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import { decideRollout } from "../core/fleets/progress.ts";
 import {
@@ -14,7 +14,6 @@ import {
   resume,
   rollBack,
 } from "../core/fleets/rollout-commands.ts";
-import type { Rollout } from "../core/fleets/rollout.ts";
 import type { RolloutStore } from "../store/rollouts.ts";
 import type { Requester } from "./make-revision.ts";
 import { rolloutEvent } from "./rollout-events.ts";

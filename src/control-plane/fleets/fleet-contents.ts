@@ -1,7 +1,5 @@
-import { type RevisionContent, type Goal, goalOf, ownedContent } from "../core/fleets/goal.ts";
-import type { Fleet } from "../core/fleets/fleet.ts";
-import type { Rollout } from "../core/fleets/rollout.ts";
-import type { Direction } from "../core/fleets/target.ts";
+import { type Fleet, type Goal, goalOf, ownedContent, type RevisionContent } from "../core/fleets/fleet.ts";
+import type { Direction, Rollout } from "../core/fleets/rollout.ts";
 import type { Sealer } from "../sealing/sealer.ts";
 import type { FleetStore } from "../store/fleets.ts";
 import { openContent } from "./revision-content.ts";

@@ -1,7 +1,6 @@
 import type { Logger } from "../../lib/logger.ts";
-import { neededVariables } from "../core/fleets/attempt-request.ts";
-import type { Fleet } from "../core/fleets/fleet.ts";
-import { goalOf, ownedContent } from "../core/fleets/goal.ts";
+import { neededVariables } from "../core/fleets/attempt.ts";
+import { type Fleet, goalOf, ownedContent } from "../core/fleets/fleet.ts";
 import type { MemberGoal } from "../core/fleets/judge-member.ts";
 import type { Sealer } from "../sealing/sealer.ts";
 import type { Store } from "../store/store.ts";

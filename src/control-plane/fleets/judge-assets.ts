@@ -1,10 +1,10 @@
 import { matchesSelector, type SelectorTerm } from "../../protocol/selector.ts";
 import { bitsOfMembers } from "../core/attention.ts";
-import type { ReportFacts } from "../core/fleets/facts.ts";
+import type { ReportFacts } from "../core/fleets/target-decision.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
-import { type Judgement, judgeAgainMs, judgeMember, type MemberGoal } from "../core/fleets/judge-member.ts";
-import { isUnfinished } from "../core/fleets/counts.ts";
-import { decideRepair, NO_REPAIRS, type Repairs, repairsAfter } from "../core/fleets/repair.ts";
+import { judgeAgainMs, judgeMember, type Judgement, type MemberGoal } from "../core/fleets/judge-member.ts";
+import { isUnfinished } from "../core/fleets/progress.ts";
+import { decideRepair, NO_REPAIRS, type Repairs, repairsAfter } from "../core/fleets/upkeep.ts";
 import type { AssetFacts, AttentionChanges, MemberChange } from "../store/members.ts";
 
 /** A fleet with what its members are judged by. */

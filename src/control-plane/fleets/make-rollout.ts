@@ -2,14 +2,13 @@ import { EdgeError } from "../../protocol/errors.ts";
 import type { RolloutRequest } from "../../protocol/rollout.ts";
 import { auditEntry } from "../audit/audit-entry.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
-import { newRollout, newTarget } from "../core/fleets/new-records.ts";
+import { newRollout, newTarget, type Rollout } from "../core/fleets/rollout.ts";
 import { startFields, supersede } from "../core/fleets/rollout-commands.ts";
-import type { Rollout } from "../core/fleets/rollout.ts";
 import type { RolloutChange } from "../store/rollouts.ts";
 import type { Requester } from "./make-revision.ts";
 import { goingBack, type PlanOptions, planRollout, type RolloutPlan } from "./plan-rollout.ts";
 import { rolloutEvent } from "./rollout-events.ts";
-import { isMadeBy, requestIdOf, type RolloutRequestId, rolloutId } from "./rollout-id.ts";
+import { isMadeBy, requestIdOf, rolloutId, type RolloutRequestId } from "./rollout-id.ts";
 
 /** Number of the newest rollouts among which a repeated request is looked for. */
 const REMEMBERED_ROLLOUTS = 100;

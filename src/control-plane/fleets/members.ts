@@ -1,9 +1,7 @@
 import type { SelectorTerm } from "../../protocol/selector.ts";
-import { againAfter, lateTarget } from "../core/fleets/new-records.ts";
+import { againAfter, lateTarget, type Rollout, type Target } from "../core/fleets/rollout.ts";
 import { needsUpkeep } from "../core/fleets/upkeep.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
-import type { Rollout } from "../core/fleets/rollout.ts";
-import type { Target } from "../core/fleets/target.ts";
 import type { RolloutFence } from "../store/rollouts.ts";
 import type { Store } from "../store/store.ts";
 

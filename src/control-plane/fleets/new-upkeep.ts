@@ -1,7 +1,6 @@
 import { soakMsOf, waveCount } from "../../protocol/rollout-strategy.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
-import { newRollout } from "../core/fleets/new-records.ts";
-import type { Rollout } from "../core/fleets/rollout.ts";
+import { newRollout, type Rollout } from "../core/fleets/rollout.ts";
 import { createId } from "../secrets.ts";
 
 /** Returns the upkeep of a fleet with a stable revision: a rollout of one wave that never ends. */

@@ -1,13 +1,11 @@
 import { EdgeError } from "../../protocol/errors.ts";
 import { invalidRequest } from "../../protocol/request-error.ts";
 import type { RolloutRequest } from "../../protocol/rollout.ts";
-import type { RolloutStrategy } from "../../protocol/rollout-strategy.ts";
-import { updateStrategy } from "../../protocol/rollout-strategy.ts";
+import { type RolloutStrategy, updateStrategy } from "../../protocol/rollout-strategy.ts";
 import { parseSelector, type SelectorTerm } from "../../protocol/selector.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { neededVariables } from "../core/fleets/attempt-request.ts";
-import type { Fleet } from "../core/fleets/fleet.ts";
-import { type Goal, goalOf, ownedContent } from "../core/fleets/goal.ts";
+import { neededVariables } from "../core/fleets/attempt.ts";
+import { type Fleet, type Goal, goalOf, ownedContent } from "../core/fleets/fleet.ts";
 import {
   type AssetFacts,
   findAssetObstacle,
@@ -15,10 +13,16 @@ import {
   type Impossibility,
   type Obstacle,
   readinessOf,
-} from "../core/fleets/obstacle.ts";
-import { currentWaves, type Plan, PLAN_LIFETIME_MS } from "../core/fleets/plan.ts";
-import { type PlannedWave, planWaves, type WaveMember } from "../core/fleets/waves.ts";
-import type { TargetWait } from "../core/fleets/waiting.ts";
+} from "../core/fleets/decide-begin.ts";
+import {
+  currentWaves,
+  type Plan,
+  PLAN_LIFETIME_MS,
+  type PlannedWave,
+  planWaves,
+  type WaveMember,
+} from "../core/fleets/waves.ts";
+import type { TargetWait } from "../core/fleets/rollout-commands.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import type { Sealer } from "../sealing/sealer.ts";
 import { createId } from "../secrets.ts";

@@ -3,8 +3,7 @@ import type { AssetPrice, PriceEvent, RolloutPrice } from "../../protocol/rollou
 import type { ForeseenBody, WaitReason } from "../../protocol/rollout.ts";
 import { countOf } from "../../protocol/share.ts";
 import type { AuditOrigin } from "../audit/audit-entry.ts";
-import type { Fleet } from "../core/fleets/fleet.ts";
-import { ownedContent } from "../core/fleets/goal.ts";
+import { type Fleet, ownedContent } from "../core/fleets/fleet.ts";
 import type { Store } from "../store/store.ts";
 import { foresee, type PlannedMember, type RolloutPlan } from "./plan-rollout.ts";
 import { type AssetPriceOptions, type PriceAnswer, priceAsset } from "./price-asset.ts";

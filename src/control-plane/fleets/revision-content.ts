@@ -1,5 +1,5 @@
 import { hash, randomBytes } from "node:crypto";
-import type { RevisionContent } from "../core/fleets/goal.ts";
+import type { RevisionContent } from "../core/fleets/fleet.ts";
 import { revisionPurpose, type Sealer } from "../sealing/sealer.ts";
 import type { StoredRevision } from "../store/fleets.ts";
 

@@ -1,9 +1,8 @@
 import type { RolloutEvent, RolloutState, TargetCounts, TargetState, WaitingBody } from "../../protocol/rollout.ts";
-import { settledCounts } from "../core/fleets/counts.ts";
+import { type RolloutDecision, settledCounts } from "../core/fleets/progress.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
-import type { RolloutDecision } from "../core/fleets/progress.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
-import { type TargetWait, type Waiting, waitingOf, waitsForPeople } from "../core/fleets/waiting.ts";
+import { type TargetWait, type Waiting, waitingOf, waitsForPeople } from "../core/fleets/rollout-commands.ts";
 import type { AuditEntry } from "../store/audit.ts";
 import type { FailureCount, TargetCount } from "../store/rollouts.ts";
 

@@ -1,8 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
-import { isFailure } from "../core/fleets/counts.ts";
-import { decideRollout } from "../core/fleets/progress.ts";
-import { waitsForPeople } from "../core/fleets/waiting.ts";
+import { decideRollout, isFailure } from "../core/fleets/progress.ts";
+import { waitsForPeople } from "../core/fleets/rollout-commands.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { RolloutChange, RolloutFence, TargetCount } from "../store/rollouts.ts";
 import type { Store } from "../store/store.ts";

@@ -4,7 +4,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { TargetState } from "../../protocol/rollout.ts";
 import { isRolloutOver } from "../../protocol/rollout-over.ts";
 import { parseSelector } from "../../protocol/selector.ts";
-import { isStillActive } from "../core/fleets/counts.ts";
+import { isStillActive } from "../core/fleets/progress.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";

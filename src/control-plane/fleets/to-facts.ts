@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type DeploymentEvent, deploymentEventSchema, progressDetails } from "../../protocol/deployment-event.ts";
 import { parseJson } from "../../lib/parse-json.ts";
 import { matchesSelector, type SelectorTerm } from "../../protocol/selector.ts";
-import type { DeploymentFacts, TargetFacts } from "../core/fleets/facts.ts";
+import type { DeploymentFacts, TargetFacts } from "../core/fleets/target-decision.ts";
 import type { StoredAttempt, TargetWithFacts } from "../store/rollouts.ts";
 import { attemptMessage } from "./attempt-message.ts";
 

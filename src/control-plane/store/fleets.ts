@@ -1,5 +1,5 @@
 import type { Fleet, Revision } from "../core/fleets/fleet.ts";
-import type { AssetFacts } from "../core/fleets/obstacle.ts";
+import type { AssetFacts } from "../core/fleets/decide-begin.ts";
 import type { SelectorTerm } from "../../protocol/selector.ts";
 import type { Sealed } from "./asset-settings.ts";
 import type { MemberStateName } from "../../protocol/fleet-member.ts";

@@ -1,7 +1,7 @@
 import type { MemberStateName } from "../../protocol/fleet-member.ts";
-import type { ReportFacts } from "../core/fleets/facts.ts";
+import type { ReportFacts } from "../core/fleets/target-decision.ts";
 import type { Judgement, MemberFacts, MemberTarget } from "../core/fleets/judge-member.ts";
-import type { Repairs } from "../core/fleets/repair.ts";
+import type { Repairs } from "../core/fleets/upkeep.ts";
 import type { FactsTime } from "./rollouts.ts";
 
 /** What is stored of a member of a fleet. */

@@ -1,11 +1,9 @@
-import type { RolloutFields, TargetCount } from "../core/fleets/changes.ts";
-import type { DeploymentFacts, TargetFacts } from "../core/fleets/facts.ts";
+import type { Rollout, RolloutFields, Target, TargetCount } from "../core/fleets/rollout.ts";
+import type { DeploymentFacts, TargetFacts } from "../core/fleets/target-decision.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
-import type { PastAttempt } from "../core/fleets/past-attempt.ts";
-import type { Plan } from "../core/fleets/plan.ts";
-import type { Rollout } from "../core/fleets/rollout.ts";
-import type { Target } from "../core/fleets/target.ts";
-import type { TargetWait } from "../core/fleets/waiting.ts";
+import type { PastAttempt } from "../core/fleets/attempt.ts";
+import type { Plan } from "../core/fleets/waves.ts";
+import type { TargetWait } from "../core/fleets/rollout-commands.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
 import type { RolloutEvent, TargetState } from "../../protocol/rollout.ts";
 import type { AuditEntry } from "./audit.ts";

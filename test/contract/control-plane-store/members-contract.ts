@@ -1,19 +1,19 @@
 import { expect, test } from "vitest";
 import type { Judgement } from "../../../src/control-plane/core/fleets/judge-member.ts";
-import { NO_REPAIRS } from "../../../src/control-plane/core/fleets/repair.ts";
+import { NO_REPAIRS } from "../../../src/control-plane/core/fleets/upkeep.ts";
 import type { Fleet } from "../../../src/control-plane/core/fleets/fleet.ts";
 import type { MemberChange, MemberRecord } from "../../../src/control-plane/store/members.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { someApp } from "../../support/control-plane/device-samples.ts";
-import { someFleet, someRollout, someRolloutEvent, someTarget, SOMEBODY } from "../../support/control-plane/fleets.ts";
+import { SOMEBODY, someFleet, someRollout, someRolloutEvent, someTarget } from "../../support/control-plane/fleets.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import {
   ACCOUNT,
   describeDomain,
   openWithAccounts,
   register,
-  someAsset,
   SOME_TIME,
+  someAsset,
   type StoreHarness,
 } from "./harness.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { MAX_PAST_ATTEMPTS, type PastAttempt } from "../../../src/control-plane/core/fleets/past-attempt.ts";
-import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
+import { MAX_PAST_ATTEMPTS, type PastAttempt } from "../../../src/control-plane/core/fleets/attempt.ts";
+import type { Target } from "../../../src/control-plane/core/fleets/rollout.ts";
 import { describeDomain, openWithAccounts, type StoreHarness } from "./harness.ts";
 import { prepareRollout } from "./rollouts-contract.ts";
 

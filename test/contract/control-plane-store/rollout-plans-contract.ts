@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { MAX_PLANS } from "../../../src/control-plane/core/fleets/plan.ts";
+import { MAX_PLANS } from "../../../src/control-plane/core/fleets/waves.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import type { SelectorTerm } from "../../../src/protocol/selector.ts";
 import { someFleet, somePlan, someRollout, someRolloutEvent, someTarget } from "../../support/control-plane/fleets.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
-import { describeDomain, openWithAccounts, register, someAsset, SOME_TIME, type StoreHarness } from "./harness.ts";
+import { describeDomain, openWithAccounts, register, SOME_TIME, someAsset, type StoreHarness } from "./harness.ts";
 
 const audit = someAudit("fleet.created");
 const KIOSKS: readonly SelectorTerm[] = [{ op: "in", key: "role", values: ["kiosk"] }];

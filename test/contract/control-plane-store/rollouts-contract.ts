@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { type FactsScope, StaleRolloutError } from "../../../src/control-plane/store/rollouts.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
-import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
-import { someFleet, someRollout, someRolloutEvent, someTarget, SOMEBODY } from "../../support/control-plane/fleets.ts";
+import type { Target } from "../../../src/control-plane/core/fleets/rollout.ts";
+import { SOMEBODY, someFleet, someRollout, someRolloutEvent, someTarget } from "../../support/control-plane/fleets.ts";
 import { failed, receivedDeployment } from "../../support/deployment-record.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import {
@@ -10,8 +10,8 @@ import {
   describeDomain,
   openWithAccounts,
   register,
-  someAsset,
   SOME_TIME,
+  someAsset,
   type StoreHarness,
 } from "./harness.ts";
 import { createDeployment, updateDeployment } from "../../support/store-deployment.ts";

@@ -1,7 +1,6 @@
 import type { Fleet, Person, Revision } from "../../../src/control-plane/core/fleets/fleet.ts";
-import type { Plan } from "../../../src/control-plane/core/fleets/plan.ts";
-import type { Rollout } from "../../../src/control-plane/core/fleets/rollout.ts";
-import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
+import type { Plan } from "../../../src/control-plane/core/fleets/waves.ts";
+import type { Rollout, Target } from "../../../src/control-plane/core/fleets/rollout.ts";
 import { createId } from "../../../src/control-plane/secrets.ts";
 import type { StoredRevision } from "../../../src/control-plane/store/fleets.ts";
 import { rolloutStrategySchema } from "../../../src/protocol/rollout-strategy.ts";

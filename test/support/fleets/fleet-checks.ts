@@ -1,9 +1,8 @@
 import { soakMsOf } from "../../../src/protocol/rollout-strategy.ts";
 import { countOf } from "../../../src/protocol/share.ts";
 import { isRolloutOver } from "../../../src/protocol/rollout-over.ts";
-import type { RolloutFields } from "../../../src/control-plane/core/fleets/changes.ts";
+import type { RolloutFields, Target } from "../../../src/control-plane/core/fleets/rollout.ts";
 import type { RolloutDecision } from "../../../src/control-plane/core/fleets/progress.ts";
-import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
 import type { TargetDecision } from "../../../src/control-plane/core/fleets/target-decision.ts";
 import type { WaveMember } from "../../../src/control-plane/core/fleets/waves.ts";
 import type { ModelDevice } from "./model-device.ts";

@@ -1,6 +1,6 @@
 import type { AppReport } from "../../../src/protocol/app-report.ts";
 import type { ErrorCode } from "../../../src/protocol/errors.ts";
-import type { DeploymentFacts, TargetFacts } from "../../../src/control-plane/core/fleets/facts.ts";
+import type { DeploymentFacts, TargetFacts } from "../../../src/control-plane/core/fleets/target-decision.ts";
 import { FLEET, imageOf } from "./model-revisions.ts";
 
 /** What an attempt is to lead to. */

@@ -1,23 +1,24 @@
 import type { RolloutStrategy } from "../../../src/protocol/rollout-strategy.ts";
 import { isRolloutOver } from "../../../src/protocol/rollout-over.ts";
-import { admit } from "../../../src/control-plane/core/fleets/admit.ts";
-import { attemptKey } from "../../../src/control-plane/core/fleets/attempt-request.ts";
-import type { RolloutFields, TargetCount, TargetFields } from "../../../src/control-plane/core/fleets/changes.ts";
-import { isStillActive } from "../../../src/control-plane/core/fleets/counts.ts";
-import { beginAttempt } from "../../../src/control-plane/core/fleets/decide-begin.ts";
+import { admit, planWaves, type WaveMember } from "../../../src/control-plane/core/fleets/waves.ts";
+import { attemptKey } from "../../../src/control-plane/core/fleets/attempt.ts";
+import {
+  newTarget,
+  type Rollout,
+  type RolloutFields,
+  type Target,
+  type TargetCount,
+  type TargetFields,
+} from "../../../src/control-plane/core/fleets/rollout.ts";
+import { decideRollout, isStillActive } from "../../../src/control-plane/core/fleets/progress.ts";
+import { beginAttempt, readinessOf } from "../../../src/control-plane/core/fleets/decide-begin.ts";
 import type { TargetDecision } from "../../../src/control-plane/core/fleets/target-decision.ts";
 import { decideTarget } from "../../../src/control-plane/core/fleets/decide-target.ts";
-import { newTarget } from "../../../src/control-plane/core/fleets/new-records.ts";
-import { decideRollout } from "../../../src/control-plane/core/fleets/progress.ts";
 import {
   type CommandOutcome,
-  supersede,
   startFields,
+  supersede,
 } from "../../../src/control-plane/core/fleets/rollout-commands.ts";
-import type { Rollout } from "../../../src/control-plane/core/fleets/rollout.ts";
-import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
-import { readinessOf } from "../../../src/control-plane/core/fleets/obstacle.ts";
-import { planWaves, type WaveMember } from "../../../src/control-plane/core/fleets/waves.ts";
 import type { WindowState } from "../../../src/control-plane/core/fleets/windows.ts";
 import type { SeededRandom } from "../chaos/seeded-random.ts";
 import { FleetChecks } from "./fleet-checks.ts";

@@ -1,5 +1,5 @@
 import { applySchema } from "../../../src/protocol/apply.ts";
-import { type Goal, goalOf, type RevisionContent } from "../../../src/control-plane/core/fleets/goal.ts";
+import { type Goal, goalOf, type RevisionContent } from "../../../src/control-plane/core/fleets/fleet.ts";
 
 /** Name of the model's fleet. */
 export const FLEET = "kiosk";

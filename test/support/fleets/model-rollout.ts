@@ -1,8 +1,6 @@
-import { rolloutStrategySchema, type RolloutStrategy } from "../../../src/protocol/rollout-strategy.ts";
-import type { TargetCount } from "../../../src/control-plane/core/fleets/changes.ts";
-import type { Goal } from "../../../src/control-plane/core/fleets/goal.ts";
-import type { Rollout } from "../../../src/control-plane/core/fleets/rollout.ts";
-import type { Direction, Target } from "../../../src/control-plane/core/fleets/target.ts";
+import { type RolloutStrategy, rolloutStrategySchema } from "../../../src/protocol/rollout-strategy.ts";
+import type { Direction, Rollout, Target, TargetCount } from "../../../src/control-plane/core/fleets/rollout.ts";
+import type { Goal } from "../../../src/control-plane/core/fleets/fleet.ts";
 import type { SeededRandom } from "../chaos/seeded-random.ts";
 
 export interface ModelRollout {

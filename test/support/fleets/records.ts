@@ -1,12 +1,18 @@
 import { rolloutStrategySchema } from "../../../src/protocol/rollout-strategy.ts";
 import type { z } from "zod";
 import type { AppReport } from "../../../src/protocol/app-report.ts";
-import type { TargetCount } from "../../../src/control-plane/core/fleets/changes.ts";
-import type { DeploymentFacts, ReportFacts, TargetFacts } from "../../../src/control-plane/core/fleets/facts.ts";
-import { newTarget } from "../../../src/control-plane/core/fleets/new-records.ts";
-import type { Rollout } from "../../../src/control-plane/core/fleets/rollout.ts";
-import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
-import type { TargetContext } from "../../../src/control-plane/core/fleets/target-decision.ts";
+import {
+  newTarget,
+  type Rollout,
+  type Target,
+  type TargetCount,
+} from "../../../src/control-plane/core/fleets/rollout.ts";
+import type {
+  DeploymentFacts,
+  ReportFacts,
+  TargetContext,
+  TargetFacts,
+} from "../../../src/control-plane/core/fleets/target-decision.ts";
 import { FLEET, imageOf, modelGoal } from "./model-revisions.ts";
 
 /** When rollouts of the unit tests are looked at, Unix milliseconds. */

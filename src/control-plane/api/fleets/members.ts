@@ -9,7 +9,7 @@ import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import { isUuid } from "../../../protocol/scalars.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
-import { nextRepair } from "../../core/fleets/repair.ts";
+import { nextRepair } from "../../core/fleets/upkeep.ts";
 import { termsOf } from "../../fleets/plan-rollout.ts";
 import type { MemberState } from "../../store/fleets.ts";
 import type { Store } from "../../store/store.ts";

@@ -13,8 +13,7 @@ import {
 } from "../../../protocol/revision.ts";
 import { pageQuerySchema } from "../../../protocol/users.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
-import { diffRevisions } from "../../core/fleets/diff-revisions.ts";
-import type { RevisionContent } from "../../core/fleets/goal.ts";
+import { diffRevisions, type RevisionContent } from "../../core/fleets/fleet.ts";
 import { maskDeclaredSecrets, maskSpec } from "../../core/mask-spec.ts";
 import { openContent } from "../../fleets/revision-content.ts";
 import { principalFields } from "../../people/principal.ts";

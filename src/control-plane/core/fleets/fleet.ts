@@ -1,5 +1,9 @@
 import type { OnDrift } from "../../../protocol/fleet.ts";
 import type { RolloutStrategy } from "../../../protocol/rollout-strategy.ts";
+import type { AppReport } from "../../../protocol/app-report.ts";
+import type { AppDependency, AppliedApp } from "../../../protocol/apply.ts";
+import { fieldsInForce, KNOWN_FIELDS } from "../../../protocol/fields-in-force.ts";
+import type { RevisionDiff } from "../../../protocol/revision.ts";
 
 /** One set of apps that is brought to every asset its selector matches. Times are Unix milliseconds. */
 export interface Fleet {
@@ -59,4 +63,164 @@ export interface Revision {
   readonly comment: string | undefined;
   readonly createdAtMs: number;
   readonly createdBy: Person;
+}
+
+/** What a device says of the fleet that an app is from. */
+interface FleetMark {
+  readonly name: string;
+  readonly revision: number;
+  /** Whether it was changed since, on the device or by a deployment that is not the fleet's. */
+  readonly isChanged: boolean;
+}
+
+/** Returns what a report says of the app's fleet; `undefined` if it says nothing, as devices before protocol version 4. */
+export function fleetMark({ fleet }: AppReport): FleetMark | undefined {
+  return fleet && { name: fleet.name, revision: fleet.revision, isChanged: fleet.is_changed };
+}
+
+/**
+ * Returns the highest revision that the device says it has apps of, if the fleet has no such revision: the service was restored
+ * from an old backup. Otherwise `undefined`.
+ */
+export function unknownRevision(
+  fleet: { readonly name: string; readonly lastRevision: number },
+  apps: readonly AppReport[],
+): number | undefined {
+  const reported = apps.flatMap((app) => {
+    const mark = fleetMark(app);
+    return mark?.name === fleet.name ? [mark.revision] : [];
+  });
+  const highest = Math.max(0, ...reported);
+  return highest > fleet.lastRevision ? highest : undefined;
+}
+
+/** An app of a revision: its whole specification with an image by digest, or that it is not to be there. */
+type RevisionEntry =
+  | { readonly app: AppliedApp; readonly depends_on: readonly AppDependency[] }
+  | { readonly absent: string };
+
+/** What a revision says. Its environments may name variables of assets. */
+export interface RevisionContent {
+  readonly apps: readonly RevisionEntry[];
+}
+
+/** What an asset is to run, before variables are put in. */
+export interface Goal {
+  /** Name of the fleet. */
+  readonly fleet: string;
+  /** `undefined`: no revision, all apps are absent. */
+  readonly revision: number | undefined;
+  readonly apps: readonly RevisionEntry[];
+}
+
+/** Returns the name of an app of a revision. */
+export function nameOf(entry: RevisionEntry): string {
+  return "absent" in entry ? entry.absent : entry.app.name;
+}
+
+/**
+ * Returns what the fleet's revision says of the apps that the fleet owns now. A revision may be older than the fleet's list of apps:
+ * what another fleet may own by now is neither changed nor judged.
+ */
+export function ownedContent({ apps: owned }: Pick<Fleet, "apps">, { apps }: RevisionContent): RevisionContent {
+  const names = new Set(owned);
+  return { apps: apps.filter((entry) => names.has(nameOf(entry))).map((entry) => withDependenciesIn(names, entry)) };
+}
+
+function withDependenciesIn(names: ReadonlySet<string>, entry: RevisionEntry): RevisionEntry {
+  if ("absent" in entry) return entry;
+  return { ...entry, depends_on: entry.depends_on.filter(({ app }) => names.has(app)) };
+}
+
+/**
+ * Returns what a member of the fleet is to run.
+ *
+ * @param content of the revision; `undefined`: no revision, which removes every app that `other` has
+ * @param other the revision that may be there now: apps that only it has are removed when going back, and stay otherwise
+ */
+export function goalOf(
+  fleet: string,
+  revision: number | undefined,
+  content: RevisionContent | undefined,
+  other?: RevisionContent,
+): Goal {
+  const apps = content?.apps ?? [];
+  const known = new Set(apps.map(nameOf));
+  const removed = (other?.apps ?? []).map(nameOf).filter((name) => !known.has(name));
+  return { fleet, revision, apps: [...apps, ...removed.map((absent) => ({ absent }))] };
+}
+
+/** Whether apps have to be removed to reach the goal. */
+export function removesApps({ apps }: Pick<Goal, "apps">): boolean {
+  return apps.some((entry) => "absent" in entry);
+}
+
+type AppDiff = RevisionDiff["apps"][number];
+
+/** What identifies an entry of a list, for the lists whose entries have a name of their own. */
+const IDENTITY: Readonly<Record<string, string>> = {
+  environments: "key",
+  volumes: "target",
+  files: "target",
+  tmpfs: "target",
+  devices: "local",
+};
+
+/** Returns what differs between two revisions, by the names of apps and fields. Never has values. */
+export function diffRevisions(from: RevisionContent, to: RevisionContent): readonly AppDiff[] {
+  const [before, after] = [byName(from), byName(to)];
+  const names = [...new Set([...before.keys(), ...after.keys()])].toSorted();
+  return names.map((app) => Object.assign({ app }, changeOf(before.get(app), after.get(app))));
+}
+
+function byName({ apps }: RevisionContent): ReadonlyMap<string, RevisionEntry> {
+  return new Map(apps.map((entry) => [nameOf(entry), entry]));
+}
+
+function changeOf(before: RevisionEntry | undefined, after: RevisionEntry | undefined): Omit<AppDiff, "app"> {
+  if (after === undefined) return { change: "not_named", fields: [] };
+  if ("absent" in after) return { change: before && "absent" in before ? "same" : "removed", fields: [] };
+  if (before === undefined || "absent" in before) return { change: "added", fields: [] };
+  const dependencies = isSame(before.depends_on, after.depends_on) ? [] : ["depends_on"];
+  const fields = [...diffApps(before.app, after.app), ...dependencies];
+  return { change: fields.length === 0 ? "same" : "changed", fields };
+}
+
+function diffApps(before: AppliedApp, after: AppliedApp): string[] {
+  const [one, other] = [withFiles(before), withFiles(after)];
+  return ["files", ...KNOWN_FIELDS.filter((field) => field !== "files")].flatMap((field) => {
+    if (isSame(one[field], other[field])) return [];
+    const identity = IDENTITY[field];
+    return identity === undefined ? [field] : diffEntries(field, identity, one[field], other[field]);
+  });
+}
+
+/** Files are compared as they were requested, with their contents. */
+function withFiles({ files = [], ...app }: AppliedApp): Readonly<Record<string, unknown>> {
+  return { ...fieldsInForce(app), ...(files.length > 0 && { files }) };
+}
+
+/** Names the entries that differ; the list itself if it is only their order. */
+function diffEntries(field: string, identity: string, before: unknown, after: unknown): string[] {
+  const [one, other] = [entriesBy(identity, before), entriesBy(identity, after)];
+  const names = [...new Set([...one.keys(), ...other.keys()])];
+  const changed = names.filter((name) => !isSame(one.get(name), other.get(name)));
+  return changed.length === 0 ? [field] : changed.toSorted().map((name) => `${field}.${name}`);
+}
+
+function entriesBy(identity: string, list: unknown): ReadonlyMap<string, unknown> {
+  const entries = Array.isArray(list) ? (list as readonly Readonly<Record<string, unknown>>[]) : [];
+  return new Map(entries.map((entry) => [String(entry[identity]), entry]));
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return textOf(one) === textOf(other);
+}
+
+/** Returns the value as text in which the order of an object's fields does not matter. */
+function textOf(value: unknown): string {
+  return JSON.stringify(value, (_key, part: unknown) => {
+    if (typeof part !== "object" || part === null || Array.isArray(part)) return part;
+    return Object.fromEntries(Object.entries(part).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  });
 }

@@ -1,13 +1,10 @@
 import type { MemberStateName, MemberWait } from "../../../protocol/fleet-member.ts";
 import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import type { RolloutState, TargetState, WaitReason } from "../../../protocol/rollout.ts";
-import { compareApps, type Difference } from "./compare-app.ts";
-import type { ReportFacts, TargetFacts } from "./facts.ts";
-import type { Fleet } from "./fleet.ts";
-import { fleetMark } from "./fleet-mark.ts";
-import type { Goal } from "./goal.ts";
-import { describe, findDown } from "./judge.ts";
-import type { Direction } from "./target.ts";
+import { compareApps, describe, type Difference, findDown } from "./judge.ts";
+import type { ReportFacts, TargetFacts } from "./target-decision.ts";
+import { type Fleet, fleetMark, type Goal } from "./fleet.ts";
+import type { Direction } from "./rollout.ts";
 
 /*
  * The one judgement of a fleet's members. Members' lists, counts, events, attention, metrics, reapply and repair read what it returns.

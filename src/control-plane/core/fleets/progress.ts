@@ -1,10 +1,9 @@
 import type { ErrorCode } from "../../../protocol/errors.ts";
-import { waveCount } from "../../../protocol/rollout-strategy.ts";
+import { type StopRule, waveCount } from "../../../protocol/rollout-strategy.ts";
 import { countOf } from "../../../protocol/share.ts";
-import type { RolloutFields, TargetCount } from "./changes.ts";
-import { countTargets, isUnderWay, isUnfinished, placesTaken, settledCounts } from "./counts.ts";
-import type { Rollout } from "./rollout.ts";
-import { countForStop, reasonToStop } from "./stopping.ts";
+import type { Direction, Rollout, RolloutFields, TargetCount } from "./rollout.ts";
+import { isRolloutOver } from "../../../protocol/rollout-over.ts";
+import type { TargetState } from "../../../protocol/rollout.ts";
 
 /** What is to be done with a rollout. The fields are stored in the transaction in which the targets were counted. */
 export type RolloutDecision =
@@ -217,4 +216,133 @@ function namedCodes(failures: readonly (ErrorCode | undefined)[]): string {
   const byCode = [...Map.groupBy(failures, (code) => code ?? "changed on the device")];
   const first = byCode.toSorted(([, one], [, other]) => other.length - one.length).slice(0, MAX_NAMED_CODES);
   return first.length === 0 ? "" : ` ${first.map(([code, all]) => `${code}: ${all.length}`).join(", ")}.`;
+}
+
+/** Adds up the counts of the groups that match. */
+export function countTargets(counts: readonly TargetCount[], matches: (group: TargetCount) => boolean): number {
+  return counts.reduce((total, group) => (matches(group) ? total + group.count : total), 0);
+}
+
+/** Number of targets that have failed or are lost on their way to the revision. */
+export function countFailures(counts: readonly TargetCount[]): number {
+  return countTargets(counts, (group) => group.direction === "forward" && isFailure(group));
+}
+
+export function isFailure({ state }: Pick<TargetCount, "state">): boolean {
+  return state === "failed" || state === "lost";
+}
+
+/** Whether a deployment is under way there, as far as the service knows. */
+function isUnderWay({ state, waitsFor }: Pick<TargetCount, "state" | "waitsFor">): boolean {
+  return state === "deploying" || (state === "waiting" && waitsFor === "budget");
+}
+
+/** Whether something is still to happen to the target before the rollout can end. */
+export function isUnfinished({ state }: Pick<TargetCount, "state">): boolean {
+  return state === "pending" || state === "waiting" || state === "deploying" || state === "soaking";
+}
+
+/**
+ * Number of places among `max_parallel` that are taken: by deployments under way, also those that wait for a device's budget,
+ * and in a running rollout by lost targets, until a person lets the rollout go on in spite of them. Targets that soak
+ * have no place: their deployments have ended, and a soak may take days. Going back and upkeep are not held up by lost devices.
+ */
+export function placesTaken(
+  { kind, state, acceptedFailures }: Pick<Rollout, "kind" | "state" | "acceptedFailures">,
+  counts: readonly TargetCount[],
+): number {
+  const underWay = countTargets(counts, isUnderWay);
+  if (kind === "upkeep" || state === "rolling_back" || isRolloutOver({ state })) return underWay;
+  const lost = countTargets(counts, (group) => group.state === "lost");
+  return underWay + Math.max(0, lost - acceptedFailures);
+}
+
+/** Whether a coordinator has to look after the rollout: it is not over, or its targets are still under way. */
+export function isStillActive({ state }: Pick<Rollout, "state">, counts: readonly TargetCount[]): boolean {
+  return !isRolloutOver({ state }) || counts.some((group) => group.count > 0 && isUnfinished(group));
+}
+
+/**
+ * Returns the counts as they will be once every target of a rollout that is over was looked at: what had not begun never does.
+ * People see those at once.
+ */
+export function settledCounts(
+  { state }: Pick<Rollout, "state">,
+  counts: readonly TargetCount[],
+): readonly TargetCount[] {
+  if (!isRolloutOver({ state })) return counts;
+  return counts.map((group) => {
+    const isOpen = group.state === "pending" || (group.state === "waiting" && !isUnderWay(group));
+    if (!isOpen || group.wasAttempted) return group;
+    return { ...group, state: state === "succeeded" ? "deferred" : "skipped", waitsFor: undefined };
+  });
+}
+
+/** Number of targets that are alike in what the rule looks at. */
+interface TargetGroup {
+  readonly wave: number;
+  readonly state: TargetState;
+  readonly direction: Direction;
+  /** Whether a deployment of the rollout was begun there. */
+  readonly wasAttempted: boolean;
+  readonly count: number;
+}
+
+/** What the stopping rule looks at: targets of all waves. */
+export interface StopCounts {
+  /** Those attempted, with those under way, without those that are refused or deferred. */
+  readonly attempted: number;
+  /** Of these, those that have succeeded, failed or are lost. */
+  readonly ended: number;
+  /** Of these, those that have failed or are lost. */
+  readonly failed: number;
+  /** Of these, those that are lost. */
+  readonly lost: number;
+  /** Whether nothing is left to do in the wave under way and those before. */
+  readonly isWaveOver: boolean;
+}
+
+/** States that say nothing about the revision: the device or people said no, or the device was not there. */
+const NOT_COUNTED: ReadonlySet<TargetState> = new Set(["refused", "deferred", "skipped", "changed_by_hand"]);
+const ENDED: ReadonlySet<TargetState> = new Set(["succeeded", "failed", "lost"]);
+const OVER: ReadonlySet<TargetState> = new Set([...NOT_COUNTED, ...ENDED, "rolled_back"]);
+
+/**
+ * Counts targets for the stopping rule. A target that was deferred counts again once it is attempted after its return.
+ *
+ * @param wave index of the wave under way, from 0
+ */
+export function countForStop(groups: readonly TargetGroup[], wave: number): StopCounts {
+  const forward = groups.filter(({ direction }) => direction === "forward");
+  const attempted = forward.filter(({ state, wasAttempted }) => wasAttempted && !NOT_COUNTED.has(state));
+  return {
+    attempted: sum(attempted),
+    ended: sum(attempted.filter(({ state }) => ENDED.has(state))),
+    failed: sum(attempted.filter(({ state }) => state === "failed" || state === "lost")),
+    lost: sum(attempted.filter(({ state }) => state === "lost")),
+    isWaveOver: forward.every((group) => group.wave > wave || group.count === 0 || OVER.has(group.state)),
+  };
+}
+
+/**
+ * Returns why the rollout must stop, for people; `undefined` if it may go on.
+ *
+ * A number of failures stops it at once. A percentage is of all targets attempted, with those under way: failures mostly come
+ * sooner than successes, which wait for their soak. It is judged once `min_attempted` targets have ended, and in any case when
+ * the wave is over, so that a small first wave with failures is not passed.
+ */
+export function reasonToStop(rule: StopRule, counts: StopCounts): string | undefined {
+  const { attempted, ended, failed, lost, isWaveOver } = counts;
+  if (failed === 0) return undefined;
+  const isShare = typeof rule.failed !== "number";
+  if (isShare && ended < rule.min_attempted && !isWaveOver) return undefined;
+  const limit = countOf(rule.failed, attempted);
+  if (failed < limit) return undefined;
+  const ofThem = lost === 0 ? "" : `, ${lost} of them lost`;
+  const bound = isShare ? `${rule.failed} of those attempted, here ${limit}` : String(limit);
+  return `${failed} of ${attempted} attempted assets failed${ofThem}; the rollout stops at ${bound}.`;
+}
+
+function sum(groups: readonly TargetGroup[]): number {
+  return groups.reduce((total, { count }) => total + count, 0);
 }

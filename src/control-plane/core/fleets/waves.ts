@@ -1,7 +1,9 @@
 import type { RolloutStrategy } from "../../../protocol/rollout-strategy.ts";
 import { countOf } from "../../../protocol/share.ts";
 import { matchesSelector, parseSelector, type Selectable } from "../../../protocol/selector.ts";
-import { inStableOrder } from "./stable-order.ts";
+import type { Person } from "./fleet.ts";
+import type { Rollout, Target, TargetCount } from "./rollout.ts";
+import { placesTaken } from "./progress.ts";
 
 /** A member of the fleet when the rollout is planned. */
 export interface WaveMember extends Selectable {
@@ -104,4 +106,126 @@ function matcher(selector: string | undefined): (member: WaveMember) => boolean 
   const parsed = parseSelector(selector);
   if (!parsed.ok) throw new Error(`a selector of a strategy is not valid: ${parsed.reason}`);
   return (member) => matchesSelector(parsed.terms, member);
+}
+
+/*
+ * An order of assets that looks random, differs from rollout to rollout, and is the same each time it is computed. It only
+ * spreads the risk of being in the first wave, so a hash without cryptographic strength is enough.
+ */
+
+const FNV_OFFSET_BASIS = 0x81_1c_9d_c5;
+const FNV_PRIME = 0x01_00_01_93;
+
+/** Returns the assets in the order of a rollout. Adding or removing some does not change the order of the others. */
+function inStableOrder<T extends { readonly assetUuid: string }>(
+  rolloutId: string,
+  assets: readonly T[],
+): readonly T[] {
+  return assets
+    .map((asset) => ({ asset, hash: hash32(`${rolloutId}/${asset.assetUuid}`) }))
+    .toSorted((a, b) => a.hash - b.hash || compareText(a.asset.assetUuid, b.asset.assetUuid))
+    .map(({ asset }) => asset);
+}
+
+/** FNV-1a of the UTF-16 code units, mixed by the last steps of MurmurHash3, since FNV alone leaves similar texts close. */
+function hash32(text: string): number {
+  let hash = FNV_OFFSET_BASIS;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), FNV_PRIME);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85_eb_ca_6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2_b2_ae_35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}
+
+function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+/** How long a plan can be started, in milliseconds. */
+export const PLAN_LIFETIME_MS = 7 * 24 * 3_600_000;
+
+/** Plans of one account that are kept. Another one takes the place of the oldest. */
+export const MAX_PLANS = 20;
+
+/** What a rollout would bring to which assets, as people have seen it: a rollout that is made from it has the same waves. */
+export interface Plan {
+  readonly id: string;
+  readonly accountId: string;
+  readonly fleetId: string;
+  readonly revision: number;
+  readonly strategy: RolloutStrategy;
+  /** UUIDs of the members by wave; the last has all that are in no other. */
+  readonly waves: readonly (readonly string[])[];
+  readonly createdBy: Person;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+}
+
+/** A plan, with the members of now. */
+interface CurrentWaves<T> {
+  readonly waves: readonly (readonly T[])[];
+  /** Number of members of the plan that are none any more. */
+  readonly left: number;
+  /** Number of members that the plan does not have. They are in the last wave. */
+  readonly joined: number;
+}
+
+/** Returns the waves of a plan with the members of now: who has left is in none, who has joined is in the last. */
+export function currentWaves<T extends { readonly assetUuid: string }>(
+  { waves }: Pick<Plan, "waves">,
+  members: readonly T[],
+): CurrentWaves<T> {
+  const remaining = new Map(members.map((member) => [member.assetUuid, member]));
+  const planned = waves.map((wave) =>
+    wave.flatMap((uuid): T[] => {
+      const member = remaining.get(uuid);
+      remaining.delete(uuid);
+      return member ? [member] : [];
+    }),
+  );
+  const kept = planned.reduce((total, wave) => total + wave.length, 0);
+  const left = waves.reduce((total, wave) => total + wave.length, 0) - kept;
+  return {
+    waves: [...planned.slice(0, -1), [...(planned.at(-1) ?? []), ...remaining.values()]],
+    left,
+    joined: remaining.size,
+  };
+}
+
+/**
+ * Returns which of the targets that want to begin do so now, in their order: as many as there are free places, of the waves that
+ * were entered, and none unless the rollout runs or goes back.
+ *
+ * First come earlier waves, then targets that were tried less often, then those that have waited longest.
+ *
+ * Fewer are not admitted because a stop is near: with `max_parallel` 50, up to 50 devices get a bad revision before the first
+ * failure can stop it. The limit of a wave is what bounds that.
+ *
+ * @param counts of all targets of the rollout, as they are stored
+ */
+export function admit(
+  rollout: Pick<Rollout, "kind" | "state" | "wave" | "strategy" | "acceptedFailures">,
+  wanting: readonly Target[],
+  counts: readonly TargetCount[],
+): readonly Target[] {
+  const free = rollout.strategy.max_parallel - placesTaken(rollout, counts);
+  if (free <= 0) return [];
+  return wanting
+    .filter((target) => mayBegin(rollout, target))
+    .toSorted(compareTargets)
+    .slice(0, free);
+}
+
+function mayBegin({ state, wave }: Pick<Rollout, "state" | "wave">, target: Target): boolean {
+  if (state === "rolling_back") return target.direction === "back";
+  return state === "running" && target.direction === "forward" && target.wave <= wave;
+}
+
+function compareTargets(one: Target, other: Target): number {
+  return (
+    one.wave - other.wave ||
+    one.attempt - other.attempt ||
+    one.sinceMs - other.sinceMs ||
+    (one.assetUuid < other.assetUuid ? -1 : 1)
+  );
 }

@@ -1,5 +1,5 @@
 import { ACCEPTANCE_BIT, bitsAt, CLONED_BIT, reasonsOfBits, REPLACED_BIT } from "../../core/attention.ts";
-import { FLEET_KEY } from "../../core/fleets/attempt-request.ts";
+import { FLEET_KEY } from "../../core/fleets/attempt.ts";
 import type { AttentionReason } from "../../../protocol/attention.ts";
 import type { AuditEntry } from "../audit.ts";
 import { appendAccountEvents } from "./append-events.ts";

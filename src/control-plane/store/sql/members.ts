@@ -2,9 +2,9 @@ import { type MemberStateName, type MemberWait, WRONG_MEMBER_STATES } from "../.
 import type { RolloutState, TargetState, WaitReason } from "../../../protocol/rollout.ts";
 import { bitsAt, MEMBER_BITS, reasonsOfBits } from "../../core/attention.ts";
 import type { DeviceReport } from "../../core/device-report.ts";
-import type { Difference } from "../../core/fleets/compare-app.ts";
-import type { ReportFacts } from "../../core/fleets/facts.ts";
-import type { Direction } from "../../core/fleets/target.ts";
+import type { Difference } from "../../core/fleets/judge.ts";
+import type { ReportFacts } from "../../core/fleets/target-decision.ts";
+import type { Direction } from "../../core/fleets/rollout.ts";
 import type { AssetFacts, AttentionChanges, MemberChange, MemberRecord, MemberStore } from "../members.ts";
 import type { FactsTime } from "../rollouts.ts";
 import { appendAccountEvents } from "./append-events.ts";

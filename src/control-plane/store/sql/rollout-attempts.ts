@@ -1,7 +1,7 @@
 import type { ErrorCode } from "../../../protocol/errors.ts";
 import type { PastAttemptState } from "../../../protocol/rollout.ts";
-import { MAX_PAST_ATTEMPTS, type PastAttempt } from "../../core/fleets/past-attempt.ts";
-import type { Direction } from "../../core/fleets/target.ts";
+import { MAX_PAST_ATTEMPTS, type PastAttempt } from "../../core/fleets/attempt.ts";
+import type { Direction } from "../../core/fleets/rollout.ts";
 import type { FailureCount } from "../rollouts.ts";
 import type { Executor } from "./executor.ts";
 import { change, type Work } from "./statement.ts";

@@ -1,6 +1,6 @@
 import type { RolloutStrategy } from "../../../protocol/rollout-strategy.ts";
 import type { Person } from "../../core/fleets/fleet.ts";
-import { MAX_PLANS, type Plan } from "../../core/fleets/plan.ts";
+import { MAX_PLANS, type Plan } from "../../core/fleets/waves.ts";
 import { change, type Work } from "./statement.ts";
 
 const COLUMNS = "id, account_id, fleet_id, revision, strategy, waves, created_by, created_at_ms, expires_at_ms";

@@ -2,8 +2,7 @@ import type { ErrorCode } from "../../../protocol/errors.ts";
 import type { RolloutStrategy } from "../../../protocol/rollout-strategy.ts";
 import type { RolloutState, TargetState, WaitReason } from "../../../protocol/rollout.ts";
 import type { Person } from "../../core/fleets/fleet.ts";
-import type { Rollout } from "../../core/fleets/rollout.ts";
-import type { Direction, Target } from "../../core/fleets/target.ts";
+import type { Direction, Rollout, Target } from "../../core/fleets/rollout.ts";
 import type { Parameters } from "./statement.ts";
 
 export const ROLLOUT_COLUMNS = `r.id, r.account_id, r.fleet_id, r.kind, r.retry_of, r.revision, r.previous_revision, r.state, r.strategy, r.wave,

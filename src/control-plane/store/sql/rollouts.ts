@@ -1,21 +1,20 @@
 import type { RolloutEvent, TargetState } from "../../../protocol/rollout.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
-import type { Plan } from "../../core/fleets/plan.ts";
-import { isAmendment, type PastAttempt } from "../../core/fleets/past-attempt.ts";
-import type { Rollout } from "../../core/fleets/rollout.ts";
-import type { Target } from "../../core/fleets/target.ts";
-import type { TargetWait } from "../../core/fleets/waiting.ts";
+import type { Plan } from "../../core/fleets/waves.ts";
+import { isAmendment, type PastAttempt } from "../../core/fleets/attempt.ts";
+import type { Rollout, Target } from "../../core/fleets/rollout.ts";
+import type { TargetWait } from "../../core/fleets/rollout-commands.ts";
 import type { AuditEntry } from "../audit.ts";
 import {
   type Beginning,
   type FactsScope,
+  type FailureCount,
   type ListedTarget,
   type RolloutChange,
   type RolloutFence,
   type RolloutStore,
   StaleRolloutError,
   type TargetChange,
-  type FailureCount,
   type TargetCount,
   type TargetFilter,
   type TargetWithFacts,

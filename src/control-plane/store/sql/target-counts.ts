@@ -1,7 +1,6 @@
 import type { TargetState, WaitReason } from "../../../protocol/rollout.ts";
-import type { TargetCount } from "../../core/fleets/changes.ts";
-import type { Direction } from "../../core/fleets/target.ts";
-import type { TargetWait } from "../../core/fleets/waiting.ts";
+import type { Direction, TargetCount } from "../../core/fleets/rollout.ts";
+import type { TargetWait } from "../../core/fleets/rollout-commands.ts";
 
 export const COUNT_TARGETS = /* sql */ `
   SELECT wave, state, direction, waits_for, was_attempted, count(*) AS count FROM rollout_targets WHERE rollout_id = ?

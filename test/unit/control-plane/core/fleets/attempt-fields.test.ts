@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { attemptRequest } from "../../../../../src/control-plane/core/fleets/attempt-request.ts";
-import { goalOf, type RevisionContent } from "../../../../../src/control-plane/core/fleets/goal.ts";
+import { attemptRequest } from "../../../../../src/control-plane/core/fleets/attempt.ts";
+import { goalOf, type RevisionContent } from "../../../../../src/control-plane/core/fleets/fleet.ts";
 import { applyEntrySchema, applySchema } from "../../../../../src/protocol/apply.ts";
 import { splitDeployRequest } from "../../../../../src/protocol/deploy-request.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { beginAttempt } from "../../../../../src/control-plane/core/fleets/decide-begin.ts";
 import { decideTarget } from "../../../../../src/control-plane/core/fleets/decide-target.ts";
-import type { TargetFacts } from "../../../../../src/control-plane/core/fleets/facts.ts";
-import type { Target } from "../../../../../src/control-plane/core/fleets/target.ts";
+import type { TargetFacts } from "../../../../../src/control-plane/core/fleets/target-decision.ts";
+import type { Target } from "../../../../../src/control-plane/core/fleets/rollout.ts";
 import { FLEET } from "../../../../support/fleets/model-revisions.ts";
 import {
   aDeployment,

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { judge, REPORT_GRACE_MS } from "../../../../../src/control-plane/core/fleets/judge.ts";
-import { unknownRevision } from "../../../../../src/control-plane/core/fleets/fleet-mark.ts";
+import { goalOf, unknownRevision } from "../../../../../src/control-plane/core/fleets/fleet.ts";
 import type { AppReport } from "../../../../../src/protocol/app-report.ts";
 import { applySchema } from "../../../../../src/protocol/apply.ts";
-import { goalOf } from "../../../../../src/control-plane/core/fleets/goal.ts";
 import { imageOf, modelGoal } from "../../../../support/fleets/model-revisions.ts";
 import { aDeployment, aMarkedApp, anApp, aReport, facts, NOW } from "../../../../support/fleets/records.ts";
 

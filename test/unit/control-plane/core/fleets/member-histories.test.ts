@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { applySchema } from "../../../../../src/protocol/apply.ts";
-import { goalOf } from "../../../../../src/control-plane/core/fleets/goal.ts";
+import { goalOf } from "../../../../../src/control-plane/core/fleets/fleet.ts";
 import {
-  type Judgement,
   judgeMember,
+  type Judgement,
   type MemberGoal,
 } from "../../../../../src/control-plane/core/fleets/judge-member.ts";
 import { SeededRandom } from "../../../../support/chaos/seeded-random.ts";

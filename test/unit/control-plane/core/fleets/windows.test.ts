@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { windowStateAt, type WindowState } from "../../../../../src/control-plane/core/fleets/windows.ts";
+import { type WindowState, windowStateAt } from "../../../../../src/control-plane/core/fleets/windows.ts";
 import { DEVICE_ZONE, type RolloutWindow } from "../../../../../src/protocol/rollout-strategy.ts";
 
 const MINUTE_MS = 60_000;

@@ -1,7 +1,9 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
+import { classifyFailure } from "../../../../../src/control-plane/core/fleets/decide-attempt.ts";
+import { type ErrorCode, errorEntry, ERRORS } from "../../../../../src/protocol/errors.ts";
 import { decideTarget } from "../../../../../src/control-plane/core/fleets/decide-target.ts";
-import type { TargetFacts } from "../../../../../src/control-plane/core/fleets/facts.ts";
-import type { Target } from "../../../../../src/control-plane/core/fleets/target.ts";
+import type { TargetFacts } from "../../../../../src/control-plane/core/fleets/target-decision.ts";
+import type { Target } from "../../../../../src/control-plane/core/fleets/rollout.ts";
 import {
   aDeployment,
   anApp,
@@ -13,6 +15,62 @@ import {
   facts,
   NOW,
 } from "../../../../support/fleets/records.ts";
+
+const codes = Object.keys(ERRORS) as ErrorCode[];
+const kindOf = (code: ErrorCode): string => classifyFailure(code).kind;
+const of = (kind: string): ErrorCode[] => codes.filter((code) => kindOf(code) === kind);
+
+describe("classes of failures", () => {
+  it("know every code", () => {
+    for (const code of codes) expect(classifyFailure(code), code).toBeDefined();
+  });
+
+  it("count what the device, its owner or a person said no to apart from failures", () => {
+    expect(of("refused")).toEqual([
+      "AssetNotFound",
+      "InsufficientDisk",
+      "StateNotWritable",
+      "DataBudgetExceeded",
+      "PolicyDenied",
+      "DeviceTooOld",
+      "DeploymentCancelled",
+    ]);
+  });
+
+  it("never try again what has brought the agent down", () => {
+    expect(of("harmful")).toEqual(["AgentCrashed"]);
+  });
+
+  it("wait for the connection without counting an attempt", () => {
+    expect(classifyFailure("DeviceNotReachable")).toEqual({ kind: "waiting", for: "connection" });
+    expect(of("waiting")).toEqual(["DeviceNotReachable"]);
+  });
+
+  it("repeat without end only what passes by itself", () => {
+    expect(of("retry")).toEqual([
+      "PlanChanged",
+      "ErrorDeploymentAlreadyExist",
+      "RegistryAuthLost",
+      "TooManyRequests",
+      "ServiceUnavailable",
+      "QuotaExceeded",
+    ]);
+  });
+
+  it("count what an app did on the device as a failure", () => {
+    const ofApps = [
+      "CrashLoopBackOff",
+      "Unhealthy",
+      "ImagePullBackOff",
+      "DeploymentTimeout",
+      "EngineUnavailable",
+    ] as const;
+    for (const code of ofApps) {
+      expect(errorEntry(code).endsDeployment).toBe(true);
+      expect(kindOf(code)).toBe("failed");
+    }
+  });
+});
 
 const running = { deployment: aDeployment(), report: aReport([anApp(2)]) };
 
