@@ -279,20 +279,20 @@ function waiting(facts: MemberFacts, wanted: MemberGoal | undefined): Found {
   return { state: "waiting", waitsFor: "rollout", message: (target && turnText(target)) ?? message };
 }
 
+const WAITS_FOR_PEOPLE: Readonly<Partial<Record<RolloutState, string>>> = {
+  draft: "is not started yet",
+  awaiting_approval: "awaits approval",
+  paused: "is paused",
+};
+
 /** What a member is told whose turn in a rollout has not come; `undefined` without one. */
 function turnText({ kind, rolloutState, direction, revision, message }: MemberTarget): string | undefined {
   if (message !== undefined || kind === "upkeep") return message;
   if (direction === "back") return `The rollout of revision ${revision} goes back; its turn has not come yet.`;
-  switch (rolloutState) {
-    case "draft":
-      return `The rollout of revision ${revision} is not started yet.`;
-    case "awaiting_approval":
-      return `The rollout of revision ${revision} awaits approval.`;
-    case "paused":
-      return `The rollout of revision ${revision} is paused.`;
-    default:
-      return `Its turn in the rollout of revision ${revision} has not come yet.`;
-  }
+  const why = WAITS_FOR_PEOPLE[rolloutState];
+  return why === undefined
+    ? `Its turn in the rollout of revision ${revision} has not come yet.`
+    : `The rollout of revision ${revision} ${why}.`;
 }
 
 /** The differences that bring a state about. */
