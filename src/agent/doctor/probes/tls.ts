@@ -70,7 +70,7 @@ function nextFor(code: string): string {
   if (code === "CERT_NOT_YET_VALID") return "Set this device's clock: it is behind.";
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID")
     return "Check the host name in control_plane_url: it has to be one of the certificate's.";
-  return "Put the authority that issued it into a file and name that in extra_ca_file; or something on the way, such as a filtering proxy, shows a certificate of its own.";
+  return "Put the authority that issued it into a file, and name that with --ca FILE when you enrol, or in extra_ca_file of the configuration; or something on the way, such as a filtering proxy, shows a certificate of its own.";
 }
 
 function describeCertificate(certificate: PeerCertificate): string {
