@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { type Manifest, type Plugin, build } from "vite";
-import { CONSOLE_FILES_PATH } from "../../src/protocol/console-paths.ts";
+import { CONSOLE_FILES_PATH } from "../../src/protocol/people/console-paths.ts";
 import { heaviestPage } from "./console-size.ts";
 
 const SOURCES = "src/console";

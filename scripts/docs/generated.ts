@@ -1,7 +1,7 @@
 import { format } from "oxfmt";
 import { configSchema as agentConfig } from "../../src/agent/config/schema.ts";
-import { configSchema as controlConfig } from "../../src/control-plane/config.ts";
-import { ERRORS, type ErrorEntry } from "../../src/protocol/errors.ts";
+import { configSchema as controlConfig } from "../../src/control-plane/config/config.ts";
+import { ERRORS, type ErrorEntry } from "../../src/protocol/errors/errors.ts";
 import { composeReference } from "./compose-reference.ts";
 import { consoleTypes } from "./console-types.ts";
 import { configJsonSchema, configReference } from "./config-reference.ts";

@@ -1,6 +1,6 @@
 import { buildServer } from "../../src/control-plane/api/build-server.ts";
 import type { ApiContext } from "../../src/control-plane/api/context.ts";
-import { configSchema } from "../../src/control-plane/config.ts";
+import { configSchema } from "../../src/control-plane/config/config.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createLogger } from "../../src/lib/logger.ts";
 

@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+import type { DeploymentEvent } from "../../src/protocol/deployments/deployment-event.ts";
 
 const COLOURS = { Running: "cyan", Success: "green", Fail: "red" } as const;
 

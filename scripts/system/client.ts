@@ -1,6 +1,6 @@
 import { EventSourceParserStream } from "eventsource-parser/stream";
-import type { RequestedAppSpec } from "../../src/protocol/app-spec.ts";
-import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+import type { RequestedAppSpec } from "../../src/protocol/apps/app-spec.ts";
+import type { DeploymentEvent } from "../../src/protocol/deployments/deployment-event.ts";
 
 /** Where to deploy, and with which key. */
 export interface Target {

@@ -4,7 +4,7 @@ import { describePermissionChanges } from "../lib/file-permissions.ts";
 import { tryLock } from "../lib/instance-lock.ts";
 import type { Output } from "../lib/terminal/output.ts";
 import { type CliContext, CommandError } from "./cli/context.ts";
-import { DATA_DIR_VARIABLE } from "./config.ts";
+import { DATA_DIR_VARIABLE } from "./config/config.ts";
 import { backup, backupInto } from "./data/backup.ts";
 import { type DataDir, findDataDir, giveToOwner, prepareDataDir } from "./data/data-dir.ts";
 import { restore } from "./data/restore.ts";

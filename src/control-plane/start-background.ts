@@ -1,7 +1,7 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Bus } from "./bus/bus.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config/config.ts";
 import type { Deployments } from "./deployments/deployments.ts";
 import { Retention } from "./deployments/retention.ts";
 import { EventRetention } from "./events/event-retention.ts";
@@ -9,7 +9,7 @@ import { AppOutput } from "./fleets/app-output.ts";
 import { Attempts } from "./fleets/attempts.ts";
 import { FleetCoordinator } from "./fleets/coordinator.ts";
 import type { LeaseLock } from "./instances/lease-lock.ts";
-import type { DeviceQueries } from "./queries/device-queries.ts";
+import type { DeviceQueries } from "./devices/queries/device-queries.ts";
 import type { ServiceClock } from "./instances/service-clock.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import type { SimOperators } from "./sim-operator/sim-operators.ts";
@@ -17,7 +17,7 @@ import type { DataPlans } from "./sims/data-plans.ts";
 import { PlanWatcher } from "./sims/plan-watcher.ts";
 import { SimWatcher } from "./sims/sim-watcher.ts";
 import type { Store } from "./store/store.ts";
-import { WalTruncator } from "./wal-truncator.ts";
+import { WalTruncator } from "./data/wal-truncator.ts";
 
 /** Longer than the pause between two rounds of retention, so that one instance does them all. */
 const RETENTION_LEASE_MS = 2 * 3_600_000;

@@ -1,5 +1,5 @@
 import { formatDuration } from "../lib/terminal/time.ts";
-import { errorEntry, isErrorCode } from "../protocol/errors.ts";
+import { errorEntry, isErrorCode } from "../protocol/errors/errors.ts";
 
 /** Hints for codes whose hint in the error table is meant for HTTP clients. */
 const SHELL_HINTS: Readonly<Record<string, string>> = {

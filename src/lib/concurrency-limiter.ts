@@ -1,4 +1,4 @@
-import { EdgeError } from "../protocol/errors.ts";
+import { EdgeError } from "../protocol/errors/errors.ts";
 
 /** The same count at other places that the limit is for. */
 export interface SharedCount {

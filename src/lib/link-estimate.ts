@@ -1,4 +1,4 @@
-import { MAX_STREAM_CHUNK_BYTES } from "../protocol/stream-data.ts";
+import { MAX_STREAM_CHUNK_BYTES } from "../protocol/link/stream-data.ts";
 import type { Clock } from "./clock.ts";
 
 /** Bounds of the data bytes on the way. */

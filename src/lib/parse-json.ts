@@ -1,4 +1,4 @@
-import { type JsonKind, parseBoundedJson } from "../protocol/bounded-json.ts";
+import { type JsonKind, parseBoundedJson } from "../protocol/values/bounded-json.ts";
 
 /** Parses JSON from outside. Returns `undefined` if it is not valid, or exceeds a bound of its kind. */
 export function parseJson(json: Uint8Array | string, kind: JsonKind): unknown {

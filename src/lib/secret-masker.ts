@@ -1,4 +1,4 @@
-import { MASKED_VALUE, MIN_SECRET_LENGTH } from "../protocol/secret-texts.ts";
+import { MASKED_VALUE, MIN_SECRET_LENGTH } from "../protocol/apps/secret-texts.ts";
 import { secretForms } from "./secret-forms.ts";
 
 /** Replaces a secret. */

@@ -1,5 +1,5 @@
-import { encodeArrival } from "../protocol/stream-data.ts";
-import { MAX_STREAM_CREDIT } from "../protocol/streams.ts";
+import { encodeArrival } from "../protocol/link/stream-data.ts";
+import { MAX_STREAM_CREDIT } from "../protocol/link/streams.ts";
 import type { StreamSink } from "./stream-sender.ts";
 
 /** Credit of a new stream, and the smallest one. */

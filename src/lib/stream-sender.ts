@@ -1,4 +1,4 @@
-import { encodeStreamData, STREAM_CHANNELS, type StreamChannelId } from "../protocol/stream-data.ts";
+import { encodeStreamData, STREAM_CHANNELS, type StreamChannelId } from "../protocol/link/stream-data.ts";
 import { Block } from "./block.ts";
 import type { Clock } from "./clock.ts";
 import { LinkEstimate } from "./link-estimate.ts";

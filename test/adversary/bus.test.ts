@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { encodeMessage } from "../../src/control-plane/core/gateway/message.ts";
-import { encodeJson } from "../../src/control-plane/gateway/wire.ts";
+import { encodeJson } from "../../src/control-plane/devices/gateway/wire.ts";
 import { apiClient } from "../support/api-client.ts";
 import { HostileClient } from "../support/bus/hostile-client.ts";
 import { NatsServer } from "../support/bus/nats-server.ts";

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { expect, onTestFailed, test } from "vitest";
 import { prepareDataDir } from "../../src/control-plane/data/data-dir.ts";
-import { isFinal } from "../../src/protocol/deployment-event.ts";
+import { isFinal } from "../../src/protocol/deployments/deployment-event.ts";
 import { MAX_FRAME_BYTES } from "../../src/protocol/limits.ts";
 import { apiClient } from "../support/api-client.ts";
 import { openStream } from "../support/event-stream.ts";

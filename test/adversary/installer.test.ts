@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import type { AccountEvent } from "../../src/protocol/account-event.ts";
-import { CLOSE_CODES } from "../../src/protocol/frames.ts";
+import type { AccountEvent } from "../../src/protocol/assets/account-event.ts";
+import { CLOSE_CODES } from "../../src/protocol/link/frames.ts";
 import { type ApiClient, apiClient } from "../support/api-client.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
 import { FakeDevice } from "../support/fake-device.ts";

@@ -1,7 +1,7 @@
 import { chmod, chown, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { parseImageReference } from "../../src/protocol/image-reference.ts";
+import { parseImageReference } from "../../src/protocol/apps/image-reference.ts";
 import { run } from "../support/command.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { sleeperImage } from "../support/images.ts";

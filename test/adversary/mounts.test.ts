@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { lstat, mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+import type { DeploymentEvent } from "../../src/protocol/deployments/deployment-event.ts";
 import { run } from "../support/command.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { engineRequest, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";

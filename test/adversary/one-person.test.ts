@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Role } from "../../src/control-plane/core/people/roles.ts";
-import { PasswordHasher } from "../../src/control-plane/people/password-hasher.ts";
-import { createCode } from "../../src/control-plane/people/one-time-link.ts";
+import { PasswordHasher } from "../../src/control-plane/accounts/password-hasher.ts";
+import { createCode } from "../../src/control-plane/accounts/one-time-link.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { type ApiClient, apiClient, type ApiResponse } from "../support/api-client.ts";
 import { Browser } from "../support/browser.ts";

@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { MAX_RUNNING_PER_ASSET } from "../../src/control-plane/deployments/deployments.ts";
-import { isFinal } from "../../src/protocol/deployment-event.ts";
+import { isFinal } from "../../src/protocol/deployments/deployment-event.ts";
 import { apiClient } from "../support/api-client.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../support/control-plane.ts";
 import { openStream } from "../support/event-stream.ts";

@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type LocalAgent as LocalApi, localRoutes } from "../../src/agent/local/local-routes.ts";
-import { appActionSchema } from "../../src/protocol/deployment-action.ts";
+import { appActionSchema } from "../../src/protocol/deployments/deployment-action.ts";
 import { LocalAgent } from "../support/agent-local/local-agent.ts";
 import { run } from "../support/command.ts";
 import { waitFor } from "../support/wait-for.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { LABELS } from "../../src/agent/core/app/container.ts";
 import { openSnapshot } from "../../src/lib/sqlite-snapshot.ts";
-import { isFinal } from "../../src/protocol/deployment-event.ts";
+import { isFinal } from "../../src/protocol/deployments/deployment-event.ts";
 import type { EventStream } from "../support/event-stream.ts";
 import { bigImage, sleeperImage } from "../support/images.ts";
 import { Registry } from "../support/registry.ts";

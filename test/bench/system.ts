@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+import type { DeploymentEvent } from "../../src/protocol/deployments/deployment-event.ts";
 import { type AgentSettings, startAgent, stateDirectory, waitUntilOnline } from "../../scripts/system/agent.ts";
 import { type AppRequest, type Target, deploy } from "../../scripts/system/client.ts";
 import { type ControlPlane, type Registration, startControlPlane } from "../../scripts/system/control-plane.ts";

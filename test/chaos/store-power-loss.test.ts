@@ -12,9 +12,9 @@ import { acknowledge, fail, applyDeviceEvent } from "../../src/control-plane/cor
 import { truncateWal } from "../../src/lib/sqlite.ts";
 import { openStore as openControlStore } from "../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../src/control-plane/store/store.ts";
-import type { StoredFile } from "../../src/protocol/app-files.ts";
-import { parseAppSpec } from "../../src/protocol/app-spec.ts";
-import type { EventContent } from "../../src/protocol/deployment-event.ts";
+import type { StoredFile } from "../../src/protocol/apps/app-files.ts";
+import { parseAppSpec } from "../../src/protocol/apps/app-spec.ts";
+import type { EventContent } from "../../src/protocol/deployments/deployment-event.ts";
 import { readFiles, tornFiles, writeFiles } from "../support/chaos/power-loss.ts";
 import { firstSeed, SeededRandom } from "../support/chaos/seeded-random.ts";
 import { FakeClock } from "../support/fake-clock.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { AccountEvent } from "../../src/protocol/account-event.ts";
+import type { AccountEvent } from "../../src/protocol/assets/account-event.ts";
 import { apiClient } from "../support/api-client.ts";
 import { edgectlUser } from "../support/edgectl/process.ts";
 import { type EventStream, openStream } from "../support/event-stream.ts";

@@ -1,7 +1,7 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+import type { DeploymentEvent } from "../../src/protocol/deployments/deployment-event.ts";
 import { run } from "../support/command.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { crasherImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { ApplyRequestInput } from "../../src/protocol/apply.ts";
-import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+import type { ApplyRequestInput } from "../../src/protocol/apps/apply.ts";
+import type { DeploymentEvent } from "../../src/protocol/deployments/deployment-event.ts";
 import { openStream } from "../support/event-stream.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { crasherImage, webImage, WEB_PORT } from "../support/images.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createLinuxHost } from "../../src/agent/host/linux-host.ts";
-import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+import type { DeploymentEvent } from "../../src/protocol/deployments/deployment-event.ts";
 import type { EventStream } from "../support/event-stream.ts";
 import { bigImage, type Image } from "../support/images.ts";
 import { buildImage, fileLayer } from "../support/images/image.ts";

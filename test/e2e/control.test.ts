@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { isFinal } from "../../src/protocol/deployment-event.ts";
+import { isFinal } from "../../src/protocol/deployments/deployment-event.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
 import { page } from "../support/system/app-page.ts";

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { isFinal } from "../../src/protocol/deployment-event.ts";
+import { isFinal } from "../../src/protocol/deployments/deployment-event.ts";
 import type { EventStream } from "../support/event-stream.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { bigImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";

@@ -1,5 +1,5 @@
 import { expect, test, describe } from "vitest";
-import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+import type { DeploymentEvent } from "../../src/protocol/deployments/deployment-event.ts";
 import { dockerSocket } from "../support/docker-socket.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { crasherImage, engineRequest, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";

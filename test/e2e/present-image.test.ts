@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { timingsOf } from "../../src/protocol/deployment-timings.ts";
+import { timingsOf } from "../../src/protocol/deployments/deployment-timings.ts";
 import { EngineProxy } from "../support/chaos/engine-proxy.ts";
 import { dockerSocket } from "../support/docker-socket.ts";
 import { freeHostPort } from "../support/free-port.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { isFinal } from "../../src/protocol/deployment-event.ts";
+import { isFinal } from "../../src/protocol/deployments/deployment-event.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { bigImage, healthImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
 import { SilentServer } from "../support/link/silent-server.ts";

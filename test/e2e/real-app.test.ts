@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+import type { DeploymentEvent } from "../../src/protocol/deployments/deployment-event.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { ownUserImage } from "../support/images.ts";
 import { NGINX_PORT, nginxImage } from "../support/images/nginx.ts";

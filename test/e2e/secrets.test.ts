@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
-import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+import type { DeploymentEvent } from "../../src/protocol/deployments/deployment-event.ts";
 import { run, start } from "../support/command.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { brokenImage, environmentImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";

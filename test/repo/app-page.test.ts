@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { newAppSpecSchema, parseNewAppSpec } from "../../src/protocol/app-spec.ts";
+import { newAppSpecSchema, parseNewAppSpec } from "../../src/protocol/apps/app-spec.ts";
 
 const page = await readFile("docs/apps.md", "utf8");
 

@@ -80,7 +80,10 @@ describe("import boundaries", () => {
 
   it.each([
     ["src/protocol/a.ts", `import { z } from "zod"; import { b } from "./b.ts";`],
-    ["src/agent/core/a.ts", `import type { AppSpec } from "../../protocol/app-spec.ts"; import { b } from "./b.ts";`],
+    [
+      "src/agent/core/a.ts",
+      `import type { AppSpec } from "../../protocol/apps/app-spec.ts"; import { b } from "./b.ts";`,
+    ],
     ["src/agent/engine/docker/a.ts", `import Docker from "dockerode"; import { c } from "../engine.ts";`],
     ["src/agent/steps/a.ts", `import { plan } from "../core/plan.ts"; import { join } from "node:path";`],
     ["src/console/a.tsx", `import { Link } from "react-router"; import type { B } from "../protocol/b.ts";`],

@@ -18,7 +18,7 @@ import {
   PAIR_POLICY,
   SOURCE_POLICY,
 } from "../../src/control-plane/core/people/sign-in-throttle.ts";
-import { MAX_HASHES_AT_ONCE, QUEUE_LIMITS } from "../../src/control-plane/people/password-hasher.ts";
+import { MAX_HASHES_AT_ONCE, QUEUE_LIMITS } from "../../src/control-plane/accounts/password-hasher.ts";
 import { BROWSER_RETENTION_S, MAX_BROWSERS_PER_USER } from "../../src/control-plane/store/browsers.ts";
 import { MAX_SESSIONS_PER_USER } from "../../src/control-plane/store/user-sessions.ts";
 import { MAX_LOGIN_REQUESTS, MAX_LOGIN_REQUESTS_PER_SOURCE } from "../../src/control-plane/store/login-requests.ts";
@@ -35,7 +35,7 @@ import {
 } from "../../src/control-plane/core/people/key-limits.ts";
 import { MAX_GROUPS_PER_ACCOUNT } from "../../src/control-plane/cli/network-group.ts";
 import { MAX_WAKES, MAX_WAKES_PER_TOPIC } from "../../src/control-plane/bus/flood-guard.ts";
-import { configSchema } from "../../src/control-plane/config.ts";
+import { configSchema } from "../../src/control-plane/config/config.ts";
 import { CANCEL_TIMEOUT_MS } from "../../src/control-plane/core/deadlines.ts";
 import { MAX_LEDGER_BYTES } from "../../src/control-plane/core/device-ledger.ts";
 import {
@@ -52,7 +52,7 @@ import {
   MAX_BURST_INVALID_TOKENS,
   MAX_CONNECTIONS_PER_SECOND,
   MAX_INVALID_TOKENS_PER_SECOND,
-} from "../../src/control-plane/hub/device-admission.ts";
+} from "../../src/control-plane/devices/hub/device-admission.ts";
 import {
   BYTES_PER_EXTRA_EVENT,
   BYTES_PER_EXTRA_REPORT,
@@ -66,27 +66,27 @@ import {
   MIN_CHARGED_BYTES,
   MAX_BURST_REPORTS,
   MAX_REPORTS_PER_SECOND,
-} from "../../src/control-plane/hub/frame-rate-limiter.ts";
-import { MAX_WAITING_BYTES as MAX_INBOX_BYTES } from "../../src/control-plane/hub/message-queue.ts";
-import { MAX_CONNECTIONS_PER_ASSET } from "../../src/control-plane/hub/connection-registry.ts";
-import { MAX_QUERIES_PER_DEVICE } from "../../src/control-plane/gateway/local-gateway.ts";
-import { MAX_QUERIES_PER_ACCOUNT } from "../../src/control-plane/queries/device-queries.ts";
-import { MAX_BUFFERED_BYTES as MAX_LOG_BYTES } from "../../src/control-plane/queries/log-feed.ts";
+} from "../../src/control-plane/devices/hub/frame-rate-limiter.ts";
+import { MAX_WAITING_BYTES as MAX_INBOX_BYTES } from "../../src/control-plane/devices/hub/message-queue.ts";
+import { MAX_CONNECTIONS_PER_ASSET } from "../../src/control-plane/devices/hub/connection-registry.ts";
+import { MAX_QUERIES_PER_DEVICE } from "../../src/control-plane/devices/gateway/local-gateway.ts";
+import { MAX_QUERIES_PER_ACCOUNT } from "../../src/control-plane/devices/queries/device-queries.ts";
+import { MAX_BUFFERED_BYTES as MAX_LOG_BYTES } from "../../src/control-plane/devices/queries/log-feed.ts";
 import { MAX_BATCH_BYTES, MAX_PAGE_BYTES } from "../../src/control-plane/store/deployments.ts";
-import { MAX_STREAMS_PER_CLIENT } from "../../src/control-plane/streams/client-connection.ts";
+import { MAX_STREAMS_PER_CLIENT } from "../../src/control-plane/devices/streams/client-connection.ts";
 import {
   MAX_STREAM_CONNECTIONS_PER_ACCOUNT,
   MAX_STREAMS_PER_ACCOUNT,
-} from "../../src/control-plane/streams/stream-server.ts";
+} from "../../src/control-plane/devices/streams/stream-server.ts";
 import {
   MAX_APP_REQUEST_BYTES,
   MAX_FRAME_BYTES,
   MAX_MESSAGE_LENGTH,
   MAX_REQUEST_BYTES,
 } from "../../src/protocol/limits.ts";
-import { JSON_LIMITS, MAX_NESTING_DEPTH } from "../../src/protocol/bounded-json.ts";
-import { MAX_STREAM_CREDIT, MAX_STREAMS_PER_CONNECTION } from "../../src/protocol/streams.ts";
-import { MAX_USAGE_DAYS } from "../../src/protocol/usage.ts";
+import { JSON_LIMITS, MAX_NESTING_DEPTH } from "../../src/protocol/values/bounded-json.ts";
+import { MAX_STREAM_CREDIT, MAX_STREAMS_PER_CONNECTION } from "../../src/protocol/link/streams.ts";
+import { MAX_USAGE_DAYS } from "../../src/protocol/assets/usage.ts";
 
 const config = configSchema.parse({});
 const count = (value: number): string => value.toLocaleString("en");

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { natsOptionsOf } from "../../src/control-plane/bus/nats/configured.ts";
-import { configSchema } from "../../src/control-plane/config.ts";
-import { databaseOf } from "../../src/control-plane/database-config.ts";
+import { configSchema } from "../../src/control-plane/config/config.ts";
+import { databaseOf } from "../../src/control-plane/config/database-config.ts";
 import { readManifests } from "../support/repo/kubernetes.ts";
 
 const FOLDER = "packaging/recipes";

@@ -17,7 +17,7 @@ import { NotifyingStore } from "../../src/agent/store/notifying-store.ts";
 import { openSqliteStore } from "../../src/agent/store/sqlite-store.ts";
 import type { AgentStore } from "../../src/agent/store/store.ts";
 import { Semaphore } from "../../src/lib/semaphore.ts";
-import type { DeviceEvent } from "../../src/protocol/deployment-event.ts";
+import type { DeviceEvent } from "../../src/protocol/deployments/deployment-event.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { FakeDownloader } from "./fake-downloader.ts";
 import { FakeEngine } from "./fake-engine.ts";

@@ -18,11 +18,11 @@ import {
   type Uncertainty,
   uncertaintyOf,
 } from "../../src/control-plane/core/deployment.ts";
-import type { DeploymentAction } from "../../src/protocol/deployment-action.ts";
-import type { DeploymentStatus } from "../../src/protocol/deployment-event.ts";
-import type { ErrorCode } from "../../src/protocol/errors.ts";
+import type { DeploymentAction } from "../../src/protocol/deployments/deployment-action.ts";
+import type { DeploymentStatus } from "../../src/protocol/deployments/deployment-event.ts";
+import type { ErrorCode } from "../../src/protocol/errors/errors.ts";
 import { appendEvent } from "../../src/control-plane/core/event-log.ts";
-import { utf8ByteLength } from "../../src/protocol/utf8-byte-length.ts";
+import { utf8ByteLength } from "../../src/protocol/values/utf8-byte-length.ts";
 import { receivedEvent } from "../../src/control-plane/core/transitions.ts";
 
 /** When the deployments of the unit tests were requested, Unix milliseconds. */

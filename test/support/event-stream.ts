@@ -1,5 +1,5 @@
 import { request, type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
-import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+import type { DeploymentEvent } from "../../src/protocol/deployments/deployment-event.ts";
 import { MAX_WAIT_MS } from "./wait-for.ts";
 
 /** A streamed response of the control plane, with its exact text. */

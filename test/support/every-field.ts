@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { appExtras } from "../../src/protocol/app-extras.ts";
-import type { AppSpec } from "../../src/protocol/app-spec.ts";
+import { appExtras } from "../../src/protocol/apps/app-extras.ts";
+import type { AppSpec } from "../../src/protocol/apps/app-spec.ts";
 
 /*
  * Every field of an app, for tests that walk over all of them. A field that is missing here does not compile.

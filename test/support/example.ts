@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type AppSpec, appSpecSchema } from "../../src/protocol/app-spec.ts";
+import { type AppSpec, appSpecSchema } from "../../src/protocol/apps/app-spec.ts";
 import { freeHostPort } from "./free-port.ts";
 import type { System } from "./system.ts";
 

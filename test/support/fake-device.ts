@@ -1,8 +1,8 @@
 import { WebSocket } from "ws";
-import type { ReportDelta } from "../../src/protocol/app-report.ts";
-import type { DeploymentOutcome } from "../../src/protocol/deployment-outcome.ts";
-import type { DeviceEvent } from "../../src/protocol/deployment-event.ts";
-import { type ControlFrame, decodeControlFrame } from "../../src/protocol/frames.ts";
+import type { ReportDelta } from "../../src/protocol/apps/app-report.ts";
+import type { DeploymentOutcome } from "../../src/protocol/deployments/deployment-outcome.ts";
+import type { DeviceEvent } from "../../src/protocol/deployments/deployment-event.ts";
+import { type ControlFrame, decodeControlFrame } from "../../src/protocol/link/frames.ts";
 import { BOOT_ID_HEADER, PROTOCOL_VERSION } from "../../src/protocol/version.ts";
 import { MAX_WAIT_MS } from "./wait-for.ts";
 

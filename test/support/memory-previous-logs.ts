@@ -1,5 +1,5 @@
 import type { PreviousLogs } from "../../src/agent/store/previous-logs.ts";
-import type { AppLogLine } from "../../src/protocol/app-log.ts";
+import type { AppLogLine } from "../../src/protocol/apps/app-log.ts";
 
 /** Kept logs in memory, which survive a restart of the agent under test. */
 export class MemoryPreviousLogs implements PreviousLogs {

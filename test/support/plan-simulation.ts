@@ -10,8 +10,8 @@ import { nextStep } from "../../src/agent/core/deployment/plan.ts";
 import type { RunProgress, Step } from "../../src/agent/core/deployment/step.ts";
 import { beginsTouching } from "../../src/agent/core/deployment/rollback.ts";
 import { isRecordStep, toRecordChange } from "../../src/agent/steps/table.ts";
-import type { AppSpec } from "../../src/protocol/app-spec.ts";
-import type { DeploymentAction } from "../../src/protocol/deployment-action.ts";
+import type { AppSpec } from "../../src/protocol/apps/app-spec.ts";
+import type { DeploymentAction } from "../../src/protocol/deployments/deployment-action.ts";
 
 const EMPTY_PROGRESS: RunProgress = {
   startedContainerId: undefined,

@@ -1,6 +1,6 @@
 import { WebSocket } from "ws";
-import { decodeStreamMessage, encodeStreamData, type StreamChannelId } from "../../src/protocol/stream-data.ts";
-import { type DeviceStreamFrame, deviceStreamFrameSchema } from "../../src/protocol/streams.ts";
+import { decodeStreamMessage, encodeStreamData, type StreamChannelId } from "../../src/protocol/link/stream-data.ts";
+import { type DeviceStreamFrame, deviceStreamFrameSchema } from "../../src/protocol/link/streams.ts";
 import { waitFor } from "./wait-for.ts";
 
 /** A client of streams that the test controls, over a real WebSocket. */

@@ -8,7 +8,7 @@ import type {
   Idempotency,
 } from "../../src/control-plane/store/deployments.ts";
 import type { SessionFence } from "../../src/control-plane/store/sessions.ts";
-import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+import type { DeploymentEvent } from "../../src/protocol/deployments/deployment-event.ts";
 
 type Decide = (deployment: Deployment) => DeploymentChange | undefined;
 type Created = { readonly kind: "created"; readonly deployment: Deployment };

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { LABELS } from "../../src/agent/core/app/container.ts";
-import type { deployRequestSchema } from "../../src/protocol/deploy-request.ts";
-import { type DeploymentEvent, isFinal } from "../../src/protocol/deployment-event.ts";
+import type { deployRequestSchema } from "../../src/protocol/apps/deploy-request.ts";
+import { type DeploymentEvent, isFinal } from "../../src/protocol/deployments/deployment-event.ts";
 import { dockerSocket } from "./docker-socket.ts";
 import { type EventStream, openStream, type StreamRequest } from "./event-stream.ts";
 import { engineRequest, type Image, loadImage, removeImage, uniqueName } from "./images.ts";

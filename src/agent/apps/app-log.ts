@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import { SecretMasker } from "../../lib/redact.ts";
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import { declaredSecretsOf } from "../core/app/secrets.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { LogCursor } from "../core/logs/cursor.ts";

@@ -1,6 +1,6 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
-import { type AppStats, type AppUsage, MAX_STATS_APPS } from "../../protocol/app-stats.ts";
-import { EdgeError } from "../../protocol/errors.ts";
+import { type AppStats, type AppUsage, MAX_STATS_APPS } from "../../protocol/apps/app-stats.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import { runState } from "../core/app/run-state.ts";
 import { type UsageSample, usageBetween } from "../core/app/usage-between.ts";
 import type { AppRecord } from "../core/deployment/record.ts";

@@ -1,5 +1,5 @@
 import { SecretMasker } from "../../lib/redact.ts";
-import type { AppLogLine } from "../../protocol/app-log.ts";
+import type { AppLogLine } from "../../protocol/apps/app-log.ts";
 import { declaredSecretsOf } from "../core/app/secrets.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { previousRunsUntil } from "../core/logs/previous-run.ts";

@@ -1,6 +1,6 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import { MAX_VOLUME_APPS, MAX_VOLUMES, type VolumeList } from "../../protocol/volume-list.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { MAX_VOLUME_APPS, MAX_VOLUMES, type VolumeList } from "../../protocol/apps/volume-list.ts";
 import { LABELS } from "../core/app/container.ts";
 import { type VolumeUse, volumeUses } from "../core/deployment/check-volumes.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";

@@ -1,4 +1,4 @@
-import { parseImageReference } from "../../protocol/image-reference.ts";
+import { parseImageReference } from "../../protocol/apps/image-reference.ts";
 import type { Platform } from "../core/image/platform.ts";
 import type { ImageSummary } from "../engine/engine.ts";
 import { imageAddress, pinToDigest } from "../registry/address.ts";

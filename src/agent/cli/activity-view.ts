@@ -1,7 +1,7 @@
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { formatTime } from "../../lib/terminal/time.ts";
 import { padEnd } from "../../lib/terminal/width.ts";
-import { withoutTimings } from "../../protocol/deployment-timings.ts";
+import { withoutTimings } from "../../protocol/deployments/deployment-timings.ts";
 import type { Activity } from "../local/api.ts";
 import type { Printer } from "./printer.ts";
 

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { plannedChangeSchema } from "../../protocol/apply.ts";
+import { plannedChangeSchema } from "../../protocol/apps/apply.ts";
 import { z } from "zod";
 import type { Register } from "./register.ts";
 import { withCommonOptions } from "./context.ts";

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { deadline } from "../../lib/clock.ts";
 import { createLogger } from "../../lib/logger.ts";
 import { VERSION } from "../../lib/version.ts";
-import { type Enrolment, parseEnrolmentCode } from "../../protocol/enrolment.ts";
+import { type Enrolment, parseEnrolmentCode } from "../../protocol/assets/enrolment.ts";
 import type { Config } from "../config/load.ts";
 import type { ProbeContext } from "../doctor/probe.ts";
 import { ConfigError } from "../config/config-error.ts";

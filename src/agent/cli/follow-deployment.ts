@@ -1,5 +1,5 @@
 import { renderTimings } from "../../lib/terminal/timings-table.ts";
-import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
+import { errorEntry, isErrorCode } from "../../protocol/errors/errors.ts";
 import type { Context } from "./context.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import { printActivity } from "./activity-view.ts";

@@ -3,7 +3,7 @@ import { text } from "node:stream/consumers";
 import { jsonErrorPosition } from "../../lib/parse-json.ts";
 import { looksLikeYaml } from "../../lib/looks-like-yaml.ts";
 import { EXIT, CommandError } from "./exit-code.ts";
-import { JsonLimitError, parseBoundedJson } from "../../protocol/bounded-json.ts";
+import { JsonLimitError, parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 
 /** Reads JSON from a file, or from standard input for `-`. Throws a `CommandError` that does not quote the content. */
 export async function readJson(path: string): Promise<unknown> {

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { APP_STATS_HELP, renderAppStats } from "../../lib/terminal/app-stats-table.ts";
 import { LiveScreen, untilQuit } from "../../lib/terminal/live-screen.ts";
 import { isTerminal } from "../../lib/terminal/theme.ts";
-import { type AppStats, MAX_STATS_INTERVAL_S, MIN_STATS_INTERVAL_S } from "../../protocol/app-stats.ts";
+import { type AppStats, MAX_STATS_INTERVAL_S, MIN_STATS_INTERVAL_S } from "../../protocol/apps/app-stats.ts";
 import type { Register } from "./register.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";

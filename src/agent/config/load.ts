@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { jsonErrorPosition } from "../../lib/parse-json.ts";
-import { IN_WORDS } from "../../protocol/issue-words.ts";
-import { type RequestIssue, listIssues } from "../../protocol/request-error.ts";
+import { IN_WORDS } from "../../protocol/values/issue-words.ts";
+import { type RequestIssue, listIssues } from "../../protocol/errors/request-error.ts";
 import { ConfigError } from "./config-error.ts";
 import { type ConfigFile, configSchema } from "./schema.ts";
-import { JsonLimitError, parseBoundedJson } from "../../protocol/bounded-json.ts";
+import { JsonLimitError, parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 
 /** The configuration, with the content of the files it refers to. */
 export interface Config extends ConfigFile {

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { CAPABILITIES, canonicalCapability } from "../../protocol/capabilities.ts";
-import { ULIMITS } from "../../protocol/container-options.ts";
+import { CAPABILITIES, canonicalCapability } from "../../protocol/apps/capabilities.ts";
+import { ULIMITS } from "../../protocol/apps/container-options.ts";
 import { MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
 import { DEFAULT_FILES_BYTES } from "../core/app/files.ts";
 import { data } from "./data.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DEFAULT_STATE_DIR } from "./default-paths.ts";
-import { parseBoundedJson } from "../../protocol/bounded-json.ts";
+import { parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 
 /** In the runtime directory, which the service manager creates while the service runs. */
 export const RUNTIME_SOCKET = "/run/edge-agent/agent.sock";

@@ -2,7 +2,7 @@ import type { ContainerSnapshot, ContainerStatus, HealthcheckTimes, RunEnd } fro
 import type { RestartPolicy } from "../core/app/restart-policy.ts";
 import type { HostPort } from "../core/host/host-port.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
-import type { ContainerOptions } from "../../protocol/container-options.ts";
+import type { ContainerOptions } from "../../protocol/apps/container-options.ts";
 import type { DirectoryRequest, ExportRequest, ImagePath, ImagePathsRequest } from "./image-path.ts";
 import type { DeviceFilesRequest, FilesReading } from "./device-files.ts";
 import type { LogLine, LogRequest } from "./log.ts";

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import { writeAtomically } from "../../lib/write-atomically.ts";
 import { ConfigError } from "../config/config-error.ts";
 import { type Config, parseConfig } from "../config/load.ts";
-import { parseBoundedJson } from "../../protocol/bounded-json.ts";
+import { parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 
 const TOKEN_MODE = 0o600;
 const CA_MODE = 0o644;

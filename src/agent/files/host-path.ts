@@ -1,4 +1,4 @@
-import { normalizePath } from "../../protocol/normalize-path.ts";
+import { normalizePath } from "../../protocol/values/normalize-path.ts";
 import { containerIdOf } from "../core/policy/mountinfo.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";

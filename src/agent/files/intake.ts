@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from "node:crypto";
 import { gunzipSync } from "node:zlib";
-import type { AppFile, StoredFile } from "../../protocol/app-files.ts";
-import type { EdgeError } from "../../protocol/errors.ts";
-import { normalizePath } from "../../protocol/normalize-path.ts";
-import { invalidRequest, type RequestIssue } from "../../protocol/request-error.ts";
+import type { AppFile, StoredFile } from "../../protocol/apps/app-files.ts";
+import type { EdgeError } from "../../protocol/errors/errors.ts";
+import { normalizePath } from "../../protocol/values/normalize-path.ts";
+import { invalidRequest, type RequestIssue } from "../../protocol/errors/request-error.ts";
 import { contentId, DEFAULT_FILES_BYTES, describeFile, type ContentKey } from "../core/app/files.ts";
 import type { AgentStore } from "../store/store.ts";
 

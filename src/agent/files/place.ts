@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { lstatSync, type Stats, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
-import type { StoredFile } from "../../protocol/app-files.ts";
+import type { StoredFile } from "../../protocol/apps/app-files.ts";
 import { isContentOf } from "./intake.ts";
 
 /*

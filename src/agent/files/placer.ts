@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
-import type { AppSpec } from "../../protocol/app-spec.ts";
-import type { StoredFile } from "../../protocol/app-files.ts";
-import { EdgeError } from "../../protocol/errors.ts";
+import type { AppSpec } from "../../protocol/apps/app-spec.ts";
+import type { StoredFile } from "../../protocol/apps/app-files.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import { contentId, parseOwner } from "../core/app/files.ts";
 import { LABELS } from "../core/app/container.ts";
 import { needsUserFiles, ownerOf } from "../core/image/image-user.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { StoredFile } from "../../protocol/app-files.ts";
+import type { StoredFile } from "../../protocol/apps/app-files.ts";
 import { MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
 import { contentId } from "../core/app/files.ts";
 import { LABELS } from "../core/app/container.ts";

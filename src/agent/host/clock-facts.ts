@@ -1,6 +1,6 @@
 import { access, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
-import type { DeviceFacts } from "../../protocol/app-report.ts";
+import type { DeviceFacts } from "../../protocol/apps/app-report.ts";
 import { loadLibc } from "../../lib/libc.ts";
 
 /** systemd-timesyncd makes it when it has set the clock for the first time since the boot. */

@@ -1,7 +1,7 @@
 import type { StatsFs } from "node:fs";
 import { readFile, statfs } from "node:fs/promises";
 import { arch, cpus, hostname, release, totalmem } from "node:os";
-import type { DeviceFacts } from "../../protocol/app-report.ts";
+import type { DeviceFacts } from "../../protocol/apps/app-report.ts";
 import { clockFactsReader } from "./clock-facts.ts";
 
 /** What the facts need of the engine. */

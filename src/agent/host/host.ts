@@ -1,4 +1,4 @@
-import type { AppSpec } from "../../protocol/app-spec.ts";
+import type { AppSpec } from "../../protocol/apps/app-spec.ts";
 import type { HostPort } from "../core/host/host-port.ts";
 import type { HostCapacity } from "../core/deployment/check.ts";
 import type { MountEntry } from "../core/policy/mountinfo.ts";

@@ -1,6 +1,6 @@
 import { lstat, readlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { normalizePath } from "../../protocol/normalize-path.ts";
+import { normalizePath } from "../../protocol/values/normalize-path.ts";
 import type { ResolvedPath } from "../core/policy/resolved-path.ts";
 
 // The limit of the kernel.

@@ -1,8 +1,8 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Semaphore } from "../../lib/semaphore.ts";
-import type { DeployOptions } from "../../protocol/deploy-request.ts";
-import type { EventContent } from "../../protocol/deployment-event.ts";
+import type { DeployOptions } from "../../protocol/apps/deploy-request.ts";
+import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
 import type { Refusal } from "../core/deployment/check.ts";
 import type { ImageSource, PresentImage } from "../core/image/image.ts";
 import type { Platform } from "../core/image/platform.ts";

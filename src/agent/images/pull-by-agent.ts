@@ -1,4 +1,4 @@
-import type { EventContent } from "../../protocol/deployment-event.ts";
+import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
 import type { PresentImage, PullCost, ResolvedImage } from "../core/image/image.ts";
 import {
   costGrewEvent,
@@ -11,7 +11,7 @@ import {
   pullInterruptedEvent,
   withSample,
 } from "../core/image/pull-events.ts";
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import { findBudgetRefusal, projectedBytes } from "../core/image/pull-cost.ts";
 import type { FetchInterruption, TransferProgress } from "../download/ports.ts";
 import type { RegistryAuth } from "../registry/registry.ts";

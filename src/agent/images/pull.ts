@@ -1,4 +1,4 @@
-import { parseImageReference } from "../../protocol/image-reference.ts";
+import { parseImageReference } from "../../protocol/apps/image-reference.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { ImageSource, PresentImage } from "../core/image/image.ts";
 import { DownloadError } from "../download/download-error.ts";

@@ -1,7 +1,7 @@
 import { formatUtcMinute } from "../core/text.ts";
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { ProgressDetails } from "../../protocol/deployment-event.ts";
+import type { ProgressDetails } from "../../protocol/deployments/deployment-event.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import { type DownloadDecision, decideDownload, type DataPolicy } from "../core/traffic/data-budget.ts";
 import { meteredUsage } from "../core/traffic/data-usage.ts";

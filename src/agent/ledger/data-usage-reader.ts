@@ -1,4 +1,4 @@
-import type { DataUsageParams, DeviceDataUsage } from "../../protocol/data-usage.ts";
+import type { DataUsageParams, DeviceDataUsage } from "../../protocol/link/data-usage.ts";
 import type { DataPolicy } from "../core/traffic/data-budget.ts";
 import { meteredUsage, toDataUsage } from "../core/traffic/data-usage.ts";
 import { monthOf } from "../core/traffic/day.ts";

@@ -1,4 +1,4 @@
-import type { TrafficPurpose } from "../../protocol/data-usage.ts";
+import type { TrafficPurpose } from "../../protocol/link/data-usage.ts";
 
 /** Bytes sent or received over the network: with TLS where the agent can see it, without TCP and IP. */
 export interface Traffic {

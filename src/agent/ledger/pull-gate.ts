@@ -1,4 +1,4 @@
-import type { EventContent } from "../../protocol/deployment-event.ts";
+import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
 
 /** A download that is about to begin. */
 export interface AdmissionRequest {

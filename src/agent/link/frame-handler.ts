@@ -1,9 +1,9 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeControlFrame } from "../../protocol/frames.ts";
-import { truncateMessage } from "../../protocol/deployment-event.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import { supports } from "../../protocol/features.ts";
+import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeControlFrame } from "../../protocol/link/frames.ts";
+import { truncateMessage } from "../../protocol/deployments/deployment-event.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { supports } from "../../protocol/link/features.ts";
 import { negotiateVersion, PROTOCOL_VERSION } from "../../protocol/version.ts";
 import { unsupported } from "../core/link/link-outcome.ts";
 import type { AttemptOutcome } from "../core/link/link-state.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { AgentFrame } from "../../protocol/frames.ts";
+import type { AgentFrame } from "../../protocol/link/frames.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { SendWindow } from "../core/link/send-window.ts";
 import type { EventSource, OutboxEvent } from "../store/outbox.ts";

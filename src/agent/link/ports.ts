@@ -1,10 +1,10 @@
 import type { BackoffOptions } from "../../lib/backoff.ts";
-import type { DeployOptions } from "../../protocol/deploy-request.ts";
-import type { ReportDelta } from "../../protocol/app-report.ts";
+import type { DeployOptions } from "../../protocol/apps/deploy-request.ts";
+import type { ReportDelta } from "../../protocol/apps/app-report.ts";
 import type { ChangeRequest } from "../core/deployment/accept.ts";
-import type { ProtocolFeature } from "../../protocol/features.ts";
-import type { ControlFrame } from "../../protocol/frames.ts";
-import type { ControlStreamFrame, DeviceStreamFrame } from "../../protocol/streams.ts";
+import type { ProtocolFeature } from "../../protocol/link/features.ts";
+import type { ControlFrame } from "../../protocol/link/frames.ts";
+import type { ControlStreamFrame, DeviceStreamFrame } from "../../protocol/link/streams.ts";
 import type { FrameCounts } from "./frame-meter.ts";
 
 export type Welcome = Extract<ControlFrame, { type: "welcome" }>;

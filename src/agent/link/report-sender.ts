@@ -1,6 +1,6 @@
 import type { Logger } from "../../lib/logger.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import type { AgentFrame } from "../../protocol/frames.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import type { AgentFrame } from "../../protocol/link/frames.ts";
 import type { ResponseSender } from "./response-sender.ts";
 import type { ReportSource } from "./ports.ts";
 

@@ -1,5 +1,5 @@
-import type { AgentFrame } from "../../protocol/frames.ts";
-import { EdgeError } from "../../protocol/errors.ts";
+import type { AgentFrame } from "../../protocol/link/frames.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 
 type ResponseFrame = Extract<AgentFrame, { type: "answer" | "query_end" | "report" | "report_held" }>;

@@ -1,8 +1,8 @@
 import type { Logger } from "../../lib/logger.ts";
-import { truncateMessage } from "../../protocol/deployment-event.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import type { ProtocolFeature } from "../../protocol/features.ts";
-import type { AgentFrame } from "../../protocol/frames.ts";
+import { truncateMessage } from "../../protocol/deployments/deployment-event.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import type { ProtocolFeature } from "../../protocol/link/features.ts";
+import type { AgentFrame } from "../../protocol/link/frames.ts";
 import type { ResponseSender } from "./response-sender.ts";
 import type { QueryHandler } from "./ports.ts";
 

@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { RawData, WebSocket } from "ws";
-import { CLOSE_CODES } from "../../protocol/frames.ts";
+import { CLOSE_CODES } from "../../protocol/link/frames.ts";
 import { outcomeOfClose, outcomeOfHttpStatus, outcomeOfProxyStatus } from "../core/link/link-outcome.ts";
 import type { AttemptOutcome } from "../core/link/link-state.ts";
 import { explainNetworkError, isRemoteFailure } from "../core/net/network-error.ts";

@@ -1,9 +1,9 @@
 import { MASK } from "../../lib/redact.ts";
-import type { AppFleet } from "../../protocol/app-fleet.ts";
-import type { AppReport } from "../../protocol/app-report.ts";
-import type { AppSpec } from "../../protocol/app-spec.ts";
-import { parseImageReference } from "../../protocol/image-reference.ts";
-import { withoutSecretParts, withSecretTextsMasked } from "../../protocol/secret-texts.ts";
+import type { AppFleet } from "../../protocol/apps/app-fleet.ts";
+import type { AppReport } from "../../protocol/apps/app-report.ts";
+import type { AppSpec } from "../../protocol/apps/app-spec.ts";
+import { parseImageReference } from "../../protocol/apps/image-reference.ts";
+import { withoutSecretParts, withSecretTextsMasked } from "../../protocol/apps/secret-texts.ts";
 import type { HeldWork } from "../core/service/crash-loop.ts";
 import type { AppRecord, FleetMark } from "../core/deployment/record.ts";
 import { reportedFiles } from "../core/app/files.ts";

@@ -1,7 +1,7 @@
-import { truncateMessage } from "../../protocol/deployment-event.ts";
-import type { DeploymentOutcome } from "../../protocol/deployment-outcome.ts";
+import { truncateMessage } from "../../protocol/deployments/deployment-event.ts";
+import type { DeploymentOutcome } from "../../protocol/deployments/deployment-outcome.ts";
 import { requestedDeploymentId } from "../core/apply/child-id.ts";
-import { isErrorCode } from "../../protocol/errors.ts";
+import { isErrorCode } from "../../protocol/errors/errors.ts";
 import { type DeploymentEntry, MAX_HISTORY_ENTRIES, MAX_HISTORY_EXCESS_ENTRIES } from "../store/history.ts";
 import type { AgentStore } from "../store/store.ts";
 

@@ -1,6 +1,6 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
-import type { DeviceFacts } from "../../protocol/app-report.ts";
-import type { DeviceState } from "../../protocol/device-state.ts";
+import type { DeviceFacts } from "../../protocol/apps/app-report.ts";
+import type { DeviceState } from "../../protocol/link/device-state.ts";
 import { LABELS } from "../core/app/container.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import type { Engine, EngineInfo } from "../engine/engine.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
-import type { AppLogChunk, AppLogLine } from "../../protocol/app-log.ts";
+import type { AppLogChunk, AppLogLine } from "../../protocol/apps/app-log.ts";
 import { LogBudget, type LogLimits } from "../core/logs/budget.ts";
 import type { LogLine } from "../engine/engine.ts";
 import { NewestLines } from "./newest-lines.ts";

@@ -1,4 +1,4 @@
-import type { AppLogLine } from "../../protocol/app-log.ts";
+import type { AppLogLine } from "../../protocol/apps/app-log.ts";
 
 interface WaitingLine {
   readonly wire: AppLogLine;

@@ -1,5 +1,5 @@
-import type { QueryAnswer, QueryKind, QueryParams, QUERIES } from "../../protocol/device-query.ts";
-import { EdgeError } from "../../protocol/errors.ts";
+import type { QueryAnswer, QueryKind, QueryParams, QUERIES } from "../../protocol/link/device-query.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import type { DeviceQuery, QueryHandler } from "../link/ports.ts";
 
 /** A query of one kind, with validated parameters. */
@@ -31,7 +31,7 @@ export class DeviceQueries implements QueryHandler {
 
   async handle(query: DeviceQuery): Promise<string | undefined> {
     const { what } = query;
-    const { QUERIES, isQueryKind } = await import("../../protocol/device-query.ts");
+    const { QUERIES, isQueryKind } = await import("../../protocol/link/device-query.ts");
     if (!isQueryKind(what)) throw new EdgeError("InvalidRequest", "The device does not know this kind of query.");
     return await handleQuery(what, QUERIES[what].params, this.#handlers, query, this.#countTraffic);
   }

@@ -1,4 +1,4 @@
-import { type AppRemoval, MAX_REPORTED_REMOVALS } from "../../protocol/app-report.ts";
+import { type AppRemoval, MAX_REPORTED_REMOVALS } from "../../protocol/apps/app-report.ts";
 import type { HistoryEntry } from "../store/history.ts";
 
 /**

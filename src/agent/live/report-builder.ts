@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { type Clock, deadline, unixNow } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { AppSpec } from "../../protocol/app-spec.ts";
-import type { AppReport, DeviceFacts, ReportDelta } from "../../protocol/app-report.ts";
+import type { AppSpec } from "../../protocol/apps/app-spec.ts";
+import type { AppReport, DeviceFacts, ReportDelta } from "../../protocol/apps/app-report.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { foreignChange, isSameImage } from "../core/app/app-changes.ts";
 import { LABELS } from "../core/app/container.ts";
@@ -17,7 +17,7 @@ import type { ReportSource } from "../link/ports.ts";
 import type { HistoryEntry, DeploymentEntry } from "../store/history.ts";
 import { toAppReport, withSecretsMasked } from "./app-report.ts";
 import { removalsOf } from "./removals.ts";
-import { isErrorCode } from "../../protocol/errors.ts";
+import { isErrorCode } from "../../protocol/errors/errors.ts";
 
 /** Timeout for reading the state of all apps. */
 const ENGINE_TIMEOUT_MS = 30_000;

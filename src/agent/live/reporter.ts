@@ -1,7 +1,7 @@
 import { fullJitter } from "../../lib/backoff.ts";
 import { type Clock, pause } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { isFinal } from "../../protocol/deployment-event.ts";
+import { isFinal } from "../../protocol/deployments/deployment-event.ts";
 import { LABELS } from "../core/app/container.ts";
 import { ReportRateLimiter } from "../core/report/report-rate-limiter.ts";
 import { TroubleDetector } from "../core/report/trouble-detector.ts";

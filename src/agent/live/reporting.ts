@@ -1,9 +1,9 @@
 import { memoize } from "../../lib/memoize.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { DataUsageParams, DeviceDataUsage } from "../../protocol/data-usage.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import { type DeviceFacts, MAX_ENGINE_TROUBLES } from "../../protocol/app-report.ts";
+import type { DataUsageParams, DeviceDataUsage } from "../../protocol/link/data-usage.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { type DeviceFacts, MAX_ENGINE_TROUBLES } from "../../protocol/apps/app-report.ts";
 import { withoutRemoteAccess } from "../core/traffic/data-usage.ts";
 import type { HeldWork } from "../core/service/crash-loop.ts";
 import type { LogLimits } from "../core/logs/budget.ts";

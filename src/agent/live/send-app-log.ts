@@ -1,5 +1,5 @@
-import type { AppLogChunk, LogsParams } from "../../protocol/app-log.ts";
-import { EdgeError } from "../../protocol/errors.ts";
+import type { AppLogChunk, LogsParams } from "../../protocol/apps/app-log.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import type { LogLimits } from "../core/logs/budget.ts";
 import { type AppLogEnd, type AppLogSource, readAppLog } from "../apps/app-log.ts";
 import { LogChunks } from "./log-chunks.ts";

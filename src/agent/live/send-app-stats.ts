@@ -1,4 +1,4 @@
-import type { AppStats, StatsParams } from "../../protocol/app-stats.ts";
+import type { AppStats, StatsParams } from "../../protocol/apps/app-stats.ts";
 import { type AppStatsSource, readAppStats } from "../apps/app-stats.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { EventContent } from "../../protocol/deployment-event.ts";
+import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
 import { toGroupEvents } from "../core/apply/group-events.ts";
 import type { DeploymentRecord } from "../core/deployment/record.ts";
 import { deploymentEntry, type HistoryEntry, timedEvent } from "../store/history.ts";

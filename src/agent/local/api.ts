@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { deviceDataUsageSchema, trafficPurposeSchema } from "../../protocol/data-usage.ts";
+import { deviceDataUsageSchema, trafficPurposeSchema } from "../../protocol/link/data-usage.ts";
 import "../config/uncompiled-schemas.ts";
-import { appStatsSchema } from "../../protocol/app-stats.ts";
+import { appStatsSchema } from "../../protocol/apps/app-stats.ts";
 import { historyEntrySchema } from "../store/history.ts";
-import { anyObject } from "../../protocol/scalars.ts";
+import { anyObject } from "../../protocol/values/scalars.ts";
 
 /*
  * Responses of the local API. A command validates the responses of a daemon of another version with these schemas. With

@@ -1,4 +1,4 @@
-import { reachedAs } from "../../protocol/app-network.ts";
+import { reachedAs } from "../../protocol/apps/app-network.ts";
 import { requestedDeploymentId } from "../core/apply/child-id.ts";
 import { deadline } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";

@@ -1,4 +1,4 @@
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import { type AppLogSource, readAppLog } from "../apps/app-log.ts";
 import { LocalError } from "./local-error.ts";
 

@@ -1,5 +1,5 @@
-import { EdgeError } from "../../protocol/errors.ts";
-import { DEFAULT_STATS_INTERVAL_S, MAX_STATS_INTERVAL_S, MIN_STATS_INTERVAL_S } from "../../protocol/app-stats.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { DEFAULT_STATS_INTERVAL_S, MAX_STATS_INTERVAL_S, MIN_STATS_INTERVAL_S } from "../../protocol/apps/app-stats.ts";
 import { type AppStatsSource, readAppStats } from "../apps/app-stats.ts";
 import { LocalError } from "./local-error.ts";
 import { countFrom } from "./routes.ts";

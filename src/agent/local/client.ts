@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import { parseJson } from "../../lib/parse-json.ts";
 import { BodyTooLongError, readAll } from "../../lib/registry/read-body.ts";
 import { VERSION } from "../../lib/version.ts";
-import { JSON_LIMITS } from "../../protocol/bounded-json.ts";
+import { JSON_LIMITS } from "../../protocol/values/bounded-json.ts";
 import { API, VERSION_HEADER } from "./api-path.ts";
 import type { LocalResponses } from "./api.ts";
 import { LocalError } from "./local-error.ts";

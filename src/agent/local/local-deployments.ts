@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { type DeployOptions, deployOptionsSchema, splitDeployRequest } from "../../protocol/deploy-request.ts";
-import { IN_WORDS } from "../../protocol/issue-words.ts";
-import { listIssues } from "../../protocol/request-error.ts";
-import { appActionSchema } from "../../protocol/deployment-action.ts";
-import { isFinal } from "../../protocol/deployment-event.ts";
+import { type DeployOptions, deployOptionsSchema, splitDeployRequest } from "../../protocol/apps/deploy-request.ts";
+import { IN_WORDS } from "../../protocol/values/issue-words.ts";
+import { listIssues } from "../../protocol/errors/request-error.ts";
+import { appActionSchema } from "../../protocol/deployments/deployment-action.ts";
+import { isFinal } from "../../protocol/deployments/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Deployments } from "../steps/deployments.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";

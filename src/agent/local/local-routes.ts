@@ -22,7 +22,7 @@ import { formatDuration } from "../../lib/terminal/time.ts";
 import { countFrom, type LocalRequest, type Routes } from "./routes.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import { LocalError } from "./local-error.ts";
-import type { DeviceDataUsage, TrafficPurpose } from "../../protocol/data-usage.ts";
+import type { DeviceDataUsage, TrafficPurpose } from "../../protocol/link/data-usage.ts";
 
 const MAX_LINES = 10_000;
 const MAX_ACTIVITIES = 1_000;

@@ -1,15 +1,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { errorText } from "../../lib/error-text.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import { MAX_APPLY_BYTES } from "../../protocol/apply.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { MAX_APPLY_BYTES } from "../../protocol/apps/apply.ts";
 import { VERSION } from "../../lib/version.ts";
 import { API, VERSION_HEADER } from "./api-path.ts";
 import { listenLocally } from "./listen.ts";
 import { LocalError } from "./local-error.ts";
 import { type RouteAccess, findRoute, type Handler, type LocalRequest, type Routes } from "./routes.ts";
 import { FULL_ACCESS_GROUP } from "../config/socket-path.ts";
-import { JsonLimitError, parseBoundedJson } from "../../protocol/bounded-json.ts";
+import { JsonLimitError, parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 
 /** Limits of the read-only socket, so that its users cannot exhaust the agent. */
 const MAX_READ_REQUESTS = 16;

@@ -9,7 +9,7 @@ import {
   type IndexDocument,
   indexSchema,
 } from "../../lib/registry/documents.ts";
-import { JsonLimitError, parseBoundedJson } from "../../protocol/bounded-json.ts";
+import { JsonLimitError, parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 import { RegistryError } from "./registry-error.ts";
 
 const CONFIG_TYPES = new Set([

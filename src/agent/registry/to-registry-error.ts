@@ -4,7 +4,7 @@ import { maskSecrets } from "../../lib/redact.ts";
 import { explainNetworkError } from "../core/net/network-error.ts";
 import { parseRetryAfter } from "../core/net/retry-after.ts";
 import { BodyTooLongError, readBody } from "../../lib/registry/read-body.ts";
-import { parseBoundedJson } from "../../protocol/bounded-json.ts";
+import { parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 import type { RegistryErrorKind } from "../core/error-kind.ts";
 import { pageInstead } from "../../lib/registry/foreign-answer.ts";
 import type { RegistryResponse } from "../../lib/registry/http.ts";

@@ -1,4 +1,4 @@
-import { MIN_SECRET_LENGTH } from "../../protocol/secret-texts.ts";
+import { MIN_SECRET_LENGTH } from "../../protocol/apps/secret-texts.ts";
 import { optionNotes } from "../core/deployment/check-options.ts";
 import {
   findMissingDevice,
@@ -20,8 +20,8 @@ import { NOTHING_CREATED } from "./observe.ts";
 import { findAppPolicyViolation } from "./policy-check.ts";
 import { mustAsk, pullPolicyOf } from "../core/image/pull-decision.ts";
 import { findMissingDevices } from "../host/host.ts";
-import type { AppSpec } from "../../protocol/app-spec.ts";
-import type { EventContent } from "../../protocol/deployment-event.ts";
+import type { AppSpec } from "../../protocol/apps/app-spec.ts";
+import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
 import type { ContainerSummary, EngineInfo } from "../engine/engine.ts";
 import { findManagedContainers } from "../engine/managed-containers.ts";
 import type { StepContext, StepResult } from "./context.ts";

@@ -1,4 +1,4 @@
-import type { EventContent } from "../../protocol/deployment-event.ts";
+import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { DeploymentRecord, Failure } from "../core/deployment/record.ts";

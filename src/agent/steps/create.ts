@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import type { AppSpec } from "../../protocol/app-spec.ts";
-import { canonicalOptions } from "../../protocol/canonical-options.ts";
-import { bindsOf, namedVolumesOf } from "../../protocol/volume-fields.ts";
+import type { AppSpec } from "../../protocol/apps/app-spec.ts";
+import { canonicalOptions } from "../../protocol/apps/canonical-options.ts";
+import { bindsOf, namedVolumesOf } from "../../protocol/apps/volume-fields.ts";
 import { newVersionName, canonicalSpec, containerName, extrasOf, LABELS } from "../core/app/container.ts";
 import { toSecretsLabel } from "../core/app/secrets.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";

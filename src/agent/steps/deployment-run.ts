@@ -1,8 +1,8 @@
-import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
-import { withoutTimings } from "../../protocol/deployment-timings.ts";
+import { type EventContent, isFinal } from "../../protocol/deployments/deployment-event.ts";
+import { withoutTimings } from "../../protocol/deployments/deployment-timings.ts";
 import { fullJitter } from "../../lib/backoff.ts";
 import { unixNow } from "../../lib/clock.ts";
-import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
+import { errorEntry, isErrorCode } from "../../protocol/errors/errors.ts";
 import type { GroupPhase } from "../core/apply/next-group-actions.ts";
 import { isPermitted } from "../core/apply/phase.ts";
 import type { ImageSource } from "../core/image/image.ts";

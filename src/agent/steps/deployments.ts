@@ -1,6 +1,6 @@
-import type { DeployOptions } from "../../protocol/deploy-request.ts";
-import type { AppSpec } from "../../protocol/app-spec.ts";
-import { EdgeError } from "../../protocol/errors.ts";
+import type { DeployOptions } from "../../protocol/apps/deploy-request.ts";
+import type { AppSpec } from "../../protocol/apps/app-spec.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import { accept, acceptNew, type ChangeRequest, toRequestFailure } from "../core/deployment/accept.ts";
 import { stepEvents } from "../core/deployment/step-events.ts";
 import type { ConcurrentDeployment } from "../core/deployment/check.ts";

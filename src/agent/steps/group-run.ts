@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { fullJitter } from "../../lib/backoff.ts";
-import { EdgeError, errorEntry } from "../../protocol/errors.ts";
-import type { EventContent } from "../../protocol/deployment-event.ts";
+import { EdgeError, errorEntry } from "../../protocol/errors/errors.ts";
+import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
 import {
   appliedEvent,
   cancelledWith,

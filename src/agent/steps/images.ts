@@ -1,4 +1,4 @@
-import type { AppSpec } from "../../protocol/app-spec.ts";
+import type { AppSpec } from "../../protocol/apps/app-spec.ts";
 import { toRefusalFailure } from "../core/deployment/check.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { pullPolicyOf } from "../core/image/pull-decision.ts";

@@ -1,6 +1,6 @@
 import { deadline } from "../../lib/clock.ts";
 import { SecretMasker } from "../../lib/redact.ts";
-import type { AppLogLine } from "../../protocol/app-log.ts";
+import type { AppLogLine } from "../../protocol/apps/app-log.ts";
 import { LABELS } from "../core/app/container.ts";
 import { declaredSecretsOf, declaredSecretsOfRecord } from "../core/app/secrets.ts";
 import { nanoseconds } from "../core/logs/time.ts";

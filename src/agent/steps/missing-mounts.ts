@@ -1,6 +1,6 @@
-import type { AppSpec } from "../../protocol/app-spec.ts";
-import { normalizePath } from "../../protocol/normalize-path.ts";
-import { type Bind, bindsOf, parseOwner } from "../../protocol/volume-fields.ts";
+import type { AppSpec } from "../../protocol/apps/app-spec.ts";
+import { normalizePath } from "../../protocol/values/normalize-path.ts";
+import { type Bind, bindsOf, parseOwner } from "../../protocol/apps/volume-fields.ts";
 import type { Failure } from "../core/deployment/record.ts";
 import { expectedMount, isVolatile } from "../core/host/missing-mount.ts";
 import { directoryOwner } from "../core/image/image-user.ts";

@@ -1,5 +1,5 @@
-import type { AppSpec } from "../../protocol/app-spec.ts";
-import { normalizePath } from "../../protocol/normalize-path.ts";
+import type { AppSpec } from "../../protocol/apps/app-spec.ts";
+import { normalizePath } from "../../protocol/values/normalize-path.ts";
 import { LABELS } from "../core/app/container.ts";
 import { needsUserFiles, ownerOf } from "../core/image/image-user.ts";
 import type { ImagePath, Owner } from "../engine/engine.ts";

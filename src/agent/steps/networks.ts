@@ -1,5 +1,5 @@
-import type { AppSpec } from "../../protocol/app-spec.ts";
-import type { EventContent } from "../../protocol/deployment-event.ts";
+import type { AppSpec } from "../../protocol/apps/app-spec.ts";
+import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
 import { KeyedLock } from "../../lib/keyed-lock.ts";
 import { LABELS } from "../core/app/container.ts";
 import { type AppNetwork, NETWORK_LABEL, networksOf } from "../core/app/networks.ts";

@@ -1,6 +1,6 @@
-import type { AppSpec } from "../../protocol/app-spec.ts";
-import { normalizePath } from "../../protocol/normalize-path.ts";
-import { bindsOf } from "../../protocol/volume-fields.ts";
+import type { AppSpec } from "../../protocol/apps/app-spec.ts";
+import { normalizePath } from "../../protocol/values/normalize-path.ts";
+import { bindsOf } from "../../protocol/apps/volume-fields.ts";
 import type { PolicyViolation } from "../core/policy/device-policy.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "../core/deployment/record.ts";
 import { type PolicyCheckPhase, listsDevices, restrictsMounts } from "../core/policy/mount-rules.ts";

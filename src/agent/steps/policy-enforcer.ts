@@ -1,4 +1,4 @@
-import { bindsOf } from "../../protocol/volume-fields.ts";
+import { bindsOf } from "../../protocol/apps/volume-fields.ts";
 import { isUp } from "../core/app/container-decision.ts";
 import type { RestartPolicy } from "../core/app/restart-policy.ts";
 import { deadline, unixNow } from "../../lib/clock.ts";

@@ -1,4 +1,4 @@
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import { StoreError } from "../store/store.ts";
 import type { Deployments } from "./deployments.ts";
 

@@ -1,4 +1,4 @@
-import type { AppSpec } from "../../protocol/app-spec.ts";
+import type { AppSpec } from "../../protocol/apps/app-spec.ts";
 import { type PortConflict, portInUseRefusal, toRefusalFailure } from "../core/deployment/check.ts";
 import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
 import type { Failure } from "../core/deployment/record.ts";

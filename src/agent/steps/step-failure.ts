@@ -1,6 +1,6 @@
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import { maskSecrets } from "../../lib/redact.ts";
-import type { DeploymentStep } from "../../protocol/deployment-event.ts";
+import type { DeploymentStep } from "../../protocol/deployments/deployment-event.ts";
 import { secretsOfRecord } from "../core/app/secrets.ts";
 import type { DeploymentRecord, Failure } from "../core/deployment/record.ts";
 import { failureOf } from "../core/deployment/failure.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
-import type { DeploymentStep } from "../../protocol/deployment-event.ts";
-import type { DeploymentTimings } from "../../protocol/deployment-timings.ts";
+import type { DeploymentStep } from "../../protocol/deployments/deployment-event.ts";
+import type { DeploymentTimings } from "../../protocol/deployments/deployment-timings.ts";
 import { BusyTime, type EngineMeter } from "../engine/engine-meter.ts";
 
 export interface StepTimesOptions {

@@ -1,4 +1,4 @@
-import type { AppSpec } from "../../protocol/app-spec.ts";
+import type { AppSpec } from "../../protocol/apps/app-spec.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import type { Step } from "../core/deployment/step.ts";

@@ -1,6 +1,6 @@
-import type { AppSpec } from "../../protocol/app-spec.ts";
-import { normalizePath } from "../../protocol/normalize-path.ts";
-import { type NamedVolume, namedVolumesOf, parseOwner } from "../../protocol/volume-fields.ts";
+import type { AppSpec } from "../../protocol/apps/app-spec.ts";
+import { normalizePath } from "../../protocol/values/normalize-path.ts";
+import { type NamedVolume, namedVolumesOf, parseOwner } from "../../protocol/apps/volume-fields.ts";
 import { LABELS } from "../core/app/container.ts";
 import { type VolumeState, volumeUses } from "../core/deployment/check-volumes.ts";
 import { EngineError } from "../engine/engine-error.ts";

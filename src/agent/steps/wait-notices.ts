@@ -1,4 +1,4 @@
-import type { EventContent, ProgressDetails } from "../../protocol/deployment-event.ts";
+import type { EventContent, ProgressDetails } from "../../protocol/deployments/deployment-event.ts";
 import type { HealthStatus } from "../core/app/container-status.ts";
 import { nextNoticeMs, seconds } from "../core/deployment/health-limit.ts";
 import type { VerifyWindow } from "../core/deployment/verify.ts";

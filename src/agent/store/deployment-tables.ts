@@ -1,5 +1,5 @@
 import type { StatementSync } from "node:sqlite";
-import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
+import { type EventContent, isFinal } from "../../protocol/deployments/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { DeploymentRecord } from "../core/deployment/record.ts";
 import type { OutboxEvent } from "./outbox.ts";

@@ -1,10 +1,14 @@
 import type { StatementSync } from "node:sqlite";
 import { z } from "zod";
-import { deploymentActionSchema } from "../../protocol/deployment-action.ts";
-import { deploymentStepSchema, deploymentStatusSchema, type EventContent } from "../../protocol/deployment-event.ts";
-import { withoutTimings } from "../../protocol/deployment-timings.ts";
+import { deploymentActionSchema } from "../../protocol/deployments/deployment-action.ts";
+import {
+  deploymentStepSchema,
+  deploymentStatusSchema,
+  type EventContent,
+} from "../../protocol/deployments/deployment-event.ts";
+import { withoutTimings } from "../../protocol/deployments/deployment-timings.ts";
 import type { DeploymentRecord } from "../core/deployment/record.ts";
-import { anyObject } from "../../protocol/scalars.ts";
+import { anyObject } from "../../protocol/values/scalars.ts";
 
 /** Entries kept of each kind; older ones are removed. */
 export const MAX_HISTORY_ENTRIES = 200;

@@ -1,6 +1,6 @@
 import type { StatementSync } from "node:sqlite";
 import { z } from "zod";
-import { trafficPurposeSchema } from "../../protocol/data-usage.ts";
+import { trafficPurposeSchema } from "../../protocol/link/data-usage.ts";
 import { type CounterMark } from "../core/traffic/interface-traffic.ts";
 import { NETWORK_KINDS } from "../core/traffic/network-kind.ts";
 import { type Day, daysBefore } from "../core/traffic/day.ts";

@@ -1,4 +1,4 @@
-import type { DeviceEvent } from "../../protocol/deployment-event.ts";
+import type { DeviceEvent } from "../../protocol/deployments/deployment-event.ts";
 
 export interface OutboxEvent {
   /** Position in the outbox; rises with every event added. */

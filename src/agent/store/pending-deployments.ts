@@ -1,4 +1,4 @@
-import type { DeploymentStep } from "../../protocol/deployment-event.ts";
+import type { DeploymentStep } from "../../protocol/deployments/deployment-event.ts";
 import type { StoreReader } from "./store.ts";
 
 /** A deployment that has not ended, with its last event. */

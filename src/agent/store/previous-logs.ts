@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseJson } from "../../lib/parse-json.ts";
 import { writeAtomically } from "../../lib/write-atomically.ts";
-import { type AppLogLine, appLogLineSchema } from "../../protocol/app-log.ts";
+import { type AppLogLine, appLogLineSchema } from "../../protocol/apps/app-log.ts";
 
 /** Maximum lines and bytes kept of an app's log, the latest ones. */
 export const MAX_KEPT_LINES = 500;

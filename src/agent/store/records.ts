@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { appChangeSchema } from "../../protocol/app-change.ts";
-import { appSpecSchema } from "../../protocol/app-spec.ts";
-import { deployOptionsSchema } from "../../protocol/deploy-request.ts";
-import { deploymentActionSchema } from "../../protocol/deployment-action.ts";
-import { deploymentStepSchema } from "../../protocol/deployment-event.ts";
-import { isErrorCode } from "../../protocol/errors.ts";
+import { appChangeSchema } from "../../protocol/apps/app-change.ts";
+import { appSpecSchema } from "../../protocol/apps/app-spec.ts";
+import { deployOptionsSchema } from "../../protocol/apps/deploy-request.ts";
+import { deploymentActionSchema } from "../../protocol/deployments/deployment-action.ts";
+import { deploymentStepSchema } from "../../protocol/deployments/deployment-event.ts";
+import { isErrorCode } from "../../protocol/errors/errors.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
-import { anyObject } from "../../protocol/scalars.ts";
+import { anyObject } from "../../protocol/values/scalars.ts";
 
 /*
  * Records read from disk are validated like any input: the file may be from another version, or damaged.

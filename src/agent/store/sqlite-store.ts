@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { ZodType } from "zod";
-import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
+import { type EventContent, isFinal } from "../../protocol/deployments/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { errorText } from "../../lib/error-text.ts";
 import { openSnapshot } from "../../lib/sqlite-snapshot.ts";

@@ -1,4 +1,4 @@
-import type { EventContent } from "../../protocol/deployment-event.ts";
+import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { LedgerStore } from "../core/traffic/ledger-store.ts";
 import type { OutboxEvent } from "./outbox.ts";

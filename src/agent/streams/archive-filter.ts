@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Header, Pack } from "tar-stream";
 import { boundHeaders } from "../../lib/bounded-tar-headers.ts";
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 
 type HeaderArgument = Parameters<Pack["entry"]>[0];
 

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import type { Readable } from "node:stream";
-import { EdgeError } from "../../protocol/errors.ts";
-import { STREAM_CHANNELS } from "../../protocol/stream-data.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { STREAM_CHANNELS } from "../../protocol/link/stream-data.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import { filterArchive } from "./archive-filter.ts";
 import { findContainer } from "./find-container.ts";

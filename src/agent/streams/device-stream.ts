@@ -1,8 +1,8 @@
 import { Block } from "../../lib/block.ts";
 import type { ReceiveCredit } from "../../lib/stream-receiver.ts";
 import type { StreamSender } from "../../lib/stream-sender.ts";
-import { STREAM_CHANNELS, type StreamChannelId } from "../../protocol/stream-data.ts";
-import type { StreamKind, StreamParams } from "../../protocol/streams.ts";
+import { STREAM_CHANNELS, type StreamChannelId } from "../../protocol/link/stream-data.ts";
+import type { StreamKind, StreamParams } from "../../protocol/link/streams.ts";
 import type { StreamConnection } from "../link/ports.ts";
 import type { AppStream, StreamServices } from "./ports.ts";
 

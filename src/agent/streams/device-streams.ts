@@ -1,15 +1,15 @@
 import { ArrivalCounter, CreditPool } from "../../lib/stream-receiver.ts";
 import { StreamSender, type StreamSink } from "../../lib/stream-sender.ts";
-import { truncateMessage } from "../../protocol/deployment-event.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import { decodeStreamMessage } from "../../protocol/stream-data.ts";
+import { truncateMessage } from "../../protocol/deployments/deployment-event.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { decodeStreamMessage } from "../../protocol/link/stream-data.ts";
 import {
   type ControlStreamFrame,
   MAX_STREAM_CREDIT,
   STREAM_PARAMS,
   type StreamEnd,
   type StreamKind,
-} from "../../protocol/streams.ts";
+} from "../../protocol/link/streams.ts";
 import { findRemoteAccessViolation } from "../core/policy/remote-access.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { SessionStreams, StreamConnection } from "../link/ports.ts";

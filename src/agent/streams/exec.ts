@@ -1,5 +1,5 @@
 import { onAbort } from "../../lib/on-abort.ts";
-import { STREAM_CHANNELS } from "../../protocol/stream-data.ts";
+import { STREAM_CHANNELS } from "../../protocol/link/stream-data.ts";
 import type { ExecEnd, RunningExec } from "../engine/container-access.ts";
 import { findRunningContainer } from "./find-container.ts";
 import type { AppStream, StreamServices } from "./ports.ts";

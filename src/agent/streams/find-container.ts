@@ -1,4 +1,4 @@
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import { findAppContainer } from "../apps/find-app-container.ts";
 import type { ContainerState } from "../engine/engine.ts";
 import type { AppStream, StreamServices } from "./ports.ts";

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { untilDrained } from "../../lib/until-drained.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import { STREAM_CHANNELS } from "../../protocol/stream-data.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { STREAM_CHANNELS } from "../../protocol/link/stream-data.ts";
 import type { ContainerAddress } from "../engine/container-access.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import { findRunningContainer } from "./find-container.ts";

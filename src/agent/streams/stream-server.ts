@@ -1,4 +1,4 @@
-import type { ControlStreamFrame } from "../../protocol/streams.ts";
+import type { ControlStreamFrame } from "../../protocol/link/streams.ts";
 import type { SessionStreams, StreamConnection, StreamServer } from "../link/ports.ts";
 import type { RemoteAccess } from "../core/policy/remote-access.ts";
 import type { DeviceStreams } from "./device-streams.ts";

@@ -1,6 +1,6 @@
 import { configSecrets } from "../config/masked.ts";
 import type { ConfigFile } from "../config/schema.ts";
-import { passwordsIn } from "../../protocol/secret-texts.ts";
+import { passwordsIn } from "../../protocol/apps/secret-texts.ts";
 import { declaredSecretsOf, environmentValuesOf, secretsOfRecord } from "../core/app/secrets.ts";
 import type { StoreReader } from "../store/store.ts";
 

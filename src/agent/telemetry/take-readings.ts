@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import type { Logger } from "../../lib/logger.ts";
 import { MEASURE_COMMAND } from "./command.ts";
 import { NO_READINGS, type Readings, readingsSchema } from "./readings.ts";
-import { parseBoundedJson } from "../../protocol/bounded-json.ts";
+import { parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 
 /** A query for the device state times out after ten seconds. */
 const MEASURE_TIMEOUT_MS = 7_000;

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../../protocol/errors.ts";
+import type { ErrorCode } from "../../protocol/errors/errors.ts";
 
 /** Codes of failures that the service did not send. */
 export type FailureCode = ErrorCode | "Unreachable" | "BadResponse";

@@ -1,5 +1,5 @@
 import type { ComponentType } from "react";
-import type { ConsolePath } from "../../protocol/console-paths.ts";
+import type { ConsolePath } from "../../protocol/people/console-paths.ts";
 import type { IconName } from "../parts/icon.tsx";
 
 /** A page of the console. Its module is loaded when it is opened. */
@@ -13,7 +13,7 @@ interface Page {
   readonly navigation?: { readonly label: string; readonly icon: IconName };
 }
 
-/** All pages by their paths, which `protocol/console-paths.ts` lists for the server. */
+/** All pages by their paths, which `protocol/people/console-paths.ts` lists for the server. */
 export const PAGES: Readonly<Record<Exclude<ConsolePath, "/">, Page>> = {
   "/setup": { load: async () => (await import("../pages/set-up/set-up-page.tsx")).SetUpPage, isPublic: true },
   "/sign-in": { load: async () => (await import("../pages/sign-in/sign-in-page.tsx")).SignInPage, isPublic: true },

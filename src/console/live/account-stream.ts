@@ -1,4 +1,4 @@
-import type { AccountEvent, AccountStreamNote } from "../../protocol/account-event.ts";
+import type { AccountEvent, AccountStreamNote } from "../../protocol/assets/account-event.ts";
 import { Failure, readFailure } from "../api/failure.ts";
 import { readMessages } from "./line-stream.ts";
 import { noteResponse, noteUnreachable } from "../api/reachability.ts";

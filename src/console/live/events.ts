@@ -1,5 +1,5 @@
 import type { QueryClient, QueryKey } from "@tanstack/react-query";
-import type { AccountEvent } from "../../protocol/account-event.ts";
+import type { AccountEvent } from "../../protocol/assets/account-event.ts";
 import { KEYS } from "../api/keys.ts";
 
 /** At most four refetches of one kind in a second, the first at once. */

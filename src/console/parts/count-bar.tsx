@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { TargetCounts } from "../../protocol/rollout.ts";
+import type { TargetCounts } from "../../protocol/fleets/rollout.ts";
 import classes from "./count-bar.module.css";
 import { formatCounts, TARGET_STATE_NAMES } from "./target-states.ts";
 

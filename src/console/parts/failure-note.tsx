@@ -1,7 +1,7 @@
 import { Button, Code } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import type { ErrorEntry } from "../../protocol/errors.ts";
+import type { ErrorEntry } from "../../protocol/errors/errors.ts";
 import type { Failure } from "../api/failure.ts";
 import { formatDetails } from "./failure-details.ts";
 import { Note } from "./note.tsx";
@@ -53,7 +53,7 @@ function useHint(code: string): string | undefined {
   const { data } = useQuery({
     queryKey: ["error-table"],
     queryFn: async (): Promise<Readonly<Record<string, ErrorEntry>>> =>
-      (await import("../../protocol/errors.ts")).ERRORS,
+      (await import("../../protocol/errors/errors.ts")).ERRORS,
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
     enabled: OWN_HINTS[code] === undefined,

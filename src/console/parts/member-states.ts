@@ -1,4 +1,4 @@
-import type { MemberStateName, MemberWait } from "../../protocol/fleet-member.ts";
+import type { MemberStateName, MemberWait } from "../../protocol/fleets/fleet-member.ts";
 import type { IconName } from "./icon.tsx";
 import { WAIT_REASONS } from "./target-states.ts";
 

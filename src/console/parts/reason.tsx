@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { AttentionReason } from "../../protocol/attention.ts";
+import type { AttentionReason } from "../../protocol/assets/attention.ts";
 import { Icon, type IconName } from "./icon.tsx";
 import classes from "./reason.module.css";
 

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { Icon, type IconName } from "./icon.tsx";
 import classes from "./state.module.css";
-import type { RolloutState, TargetState } from "../../protocol/rollout.ts";
+import type { RolloutState, TargetState } from "../../protocol/fleets/rollout.ts";
 import { ROLLOUT_STATES, TARGET_STATES } from "./target-states.ts";
 
 interface Props {

@@ -1,4 +1,4 @@
-import type { RolloutState, TargetCounts, TargetState, WaitReason } from "../../protocol/rollout.ts";
+import type { RolloutState, TargetCounts, TargetState, WaitReason } from "../../protocol/fleets/rollout.ts";
 import type { IconName } from "./icon.tsx";
 
 type Kind = "good" | "plain" | "warn" | "bad";

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import type { AssetBody } from "../../protocol/asset.ts";
-import { EdgeError } from "../../protocol/errors.ts";
+import type { AssetBody } from "../../protocol/assets/asset.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import type { Asset } from "../core/asset.ts";
 import { unixNow } from "../../lib/clock.ts";
 import { toAssetDetails } from "../core/asset-view.ts";

@@ -1,9 +1,9 @@
 import type { FastifyRequest, onSendHookHandler } from "fastify";
 import type { Clock } from "../../lib/clock.ts";
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import { apiKeyOf, CHALLENGE } from "../core/people/credentials.ts";
-import type { Principal } from "../people/principal.ts";
-import type { PrincipalReader } from "../people/principal-reader.ts";
+import type { Principal } from "../accounts/principal.ts";
+import type { PrincipalReader } from "../accounts/principal-reader.ts";
 import type { Pacing } from "./pacing.ts";
 import type { Site } from "./site.ts";
 

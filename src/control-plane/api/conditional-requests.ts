@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest, onSendHookHandler } from "fastify";
 import { z } from "zod";
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import type { Precondition } from "../store/precondition.ts";
 import type { Api } from "./context.ts";
 import type { DocumentedResponse } from "./docs/responses.ts";

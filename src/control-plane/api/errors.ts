@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
 import type { ZodError, ZodType } from "zod";
-import { EdgeError, type ErrorCode, errorEntry } from "../../protocol/errors.ts";
-import { IN_WORDS } from "../../protocol/issue-words.ts";
-import { invalidRequest, listIssues, listQueryIssues, type RequestIssue } from "../../protocol/request-error.ts";
+import { EdgeError, type ErrorCode, errorEntry } from "../../protocol/errors/errors.ts";
+import { IN_WORDS } from "../../protocol/values/issue-words.ts";
+import { invalidRequest, listIssues, listQueryIssues, type RequestIssue } from "../../protocol/errors/request-error.ts";
 import { STORE_RETRY_AFTER_S, StoreUnavailableError } from "../store/unavailable.ts";
 import { toHeaderName } from "./header-name.ts";
 

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
-import type { EdgeError } from "../../protocol/errors.ts";
+import type { DeploymentEvent } from "../../protocol/deployments/deployment-event.ts";
+import type { EdgeError } from "../../protocol/errors/errors.ts";
 import type { StoredEvent } from "../core/deployment.ts";
 import type { ApiContext } from "./context.ts";
 import { failureStreamStatus } from "./errors.ts";

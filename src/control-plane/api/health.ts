@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import type { Api, ApiContext } from "./context.ts";
 import { logStoreError } from "../store/unavailable.ts";
 import { json, publicErrors } from "./docs/responses.ts";

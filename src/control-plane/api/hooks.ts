@@ -1,9 +1,9 @@
 import rateLimit from "@fastify/rate-limit";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import type { Observer } from "../metrics/observer.ts";
-import { principalFields } from "../people/principal.ts";
+import { principalFields } from "../accounts/principal.ts";
 import type { Api } from "./context.ts";
 import { rateStoreOf, type SharedRateCounter } from "./shared-rate-store.ts";
 

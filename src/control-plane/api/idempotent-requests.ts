@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
 import type { FastifyReply } from "fastify";
 import type { z } from "zod";
-import { EdgeError } from "../../protocol/errors.ts";
-import { hashSecret } from "../secrets.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { hashSecret } from "../accounts/secrets.ts";
 import type { IdempotencyId } from "../store/idempotency.ts";
 import { logStoreError, repeatWhileUnavailable, StoreUnavailableError } from "../store/unavailable.ts";
 import { credentialOf, principalOf } from "./auth.ts";

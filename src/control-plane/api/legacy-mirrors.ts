@@ -1,5 +1,5 @@
 import type { FastifyReply } from "fastify";
-import type { EdgeError } from "../../protocol/errors.ts";
+import type { EdgeError } from "../../protocol/errors/errors.ts";
 import { endpointRemoved, isLegacyRemoved, legacyHeaders, successorLink } from "../core/legacy.ts";
 import type { ApiContext } from "./context.ts";
 import type { HeaderSchema } from "./docs/responses.ts";

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import type { IncomingMessage } from "node:http";
-import { EdgeError } from "../../protocol/errors.ts";
-import { invalidRequest } from "../../protocol/request-error.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { invalidRequest } from "../../protocol/errors/request-error.ts";
 
 /** Whether the operation has a request body. */
 export function takesBody({ routeOptions }: FastifyRequest): boolean {

@@ -3,14 +3,14 @@ import type { Clock } from "../../lib/clock.ts";
 import { ConcurrencyLimiter } from "../../lib/concurrency-limiter.ts";
 import { KeyedLock } from "../../lib/keyed-lock.ts";
 import { KeyedRateLimiters } from "../../lib/keyed-rate-limiters.ts";
-import { MAX_APPLY_BYTES } from "../../protocol/apply.ts";
-import { EdgeError } from "../../protocol/errors.ts";
+import { MAX_APPLY_BYTES } from "../../protocol/apps/apply.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import { sourceOf } from "../core/people/source.ts";
 import type { Bound, Observer } from "../metrics/observer.ts";
-import type { Principal } from "../people/principal.ts";
-import { MAX_SECRET_LENGTH } from "../people/principal-reader.ts";
-import { ProcessorShares } from "../processor-shares.ts";
-import { hashSecret } from "../secrets.ts";
+import type { Principal } from "../accounts/principal.ts";
+import { MAX_SECRET_LENGTH } from "../accounts/principal-reader.ts";
+import { ProcessorShares } from "../../lib/processor-shares.ts";
+import { hashSecret } from "../accounts/secrets.ts";
 
 /** `rate_limit_per_minute` that the paces below are for. They grow with a higher one. */
 const BASE_PER_MINUTE = 600;

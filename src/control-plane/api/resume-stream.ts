@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { integerString } from "../../protocol/scalars.ts";
+import { integerString } from "../../protocol/values/scalars.ts";
 
 /*
  * How a client goes on with a stream that was interrupted: by the query parameter `after`, or, if it is a standard client of

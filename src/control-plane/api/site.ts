@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { findCrossSiteProblem } from "../core/people/same-origin.ts";
-import { SESSION_COOKIE } from "../../protocol/cookies.ts";
-import { EdgeError } from "../../protocol/errors.ts";
+import { SESSION_COOKIE } from "../../protocol/people/cookies.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 
 /** Browsers send a cookie with this prefix over HTTPS only, and to the host that set it only. */
 const SECURE_PREFIX = "__Host-";

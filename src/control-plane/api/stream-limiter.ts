@@ -4,7 +4,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { ConcurrencyLimiter } from "../../lib/concurrency-limiter.ts";
 import type { Observer } from "../metrics/observer.ts";
 import type { SharedCounts } from "../instances/shared-counts.ts";
-import { principalFields } from "../people/principal.ts";
+import { principalFields } from "../accounts/principal.ts";
 import { accountOf, principalOf } from "./auth.ts";
 
 /** A stream is closed after its client has read nothing for this long while data was pending. */

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { EdgeError } from "../../protocol/errors.ts";
-import { watchPrincipal } from "../people/watch-principal.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { watchPrincipal } from "../accounts/watch-principal.ts";
 import { principalOf } from "./auth.ts";
 import type { ApiContext } from "./context.ts";
 

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { knownFields } from "../../protocol/known-fields.ts";
-import { invalidRequest } from "../../protocol/request-error.ts";
+import { knownFields } from "../../protocol/values/known-fields.ts";
+import { invalidRequest } from "../../protocol/errors/request-error.ts";
 import type { Api } from "./context.ts";
 import { toHeaderName } from "./header-name.ts";
 

@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import type { SimType } from "../../protocol/sim.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import { type Asset, simTypes } from "../core/asset.ts";
 import { isSameIccid } from "../core/sims/iccid.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";

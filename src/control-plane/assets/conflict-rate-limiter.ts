@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { SharedCount } from "../../lib/concurrency-limiter.ts";
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import type { Observer } from "../metrics/observer.ts";
 
 /** Maximum registrations per hour of one account refused because another account has the identifier. */

@@ -1,10 +1,10 @@
 import { randomUUIDv7 } from "node:crypto";
 import { type Clock, unixNow } from "../../lib/clock.ts";
-import type { AssetRegistration } from "../../protocol/asset-request.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
+import type { AssetRegistration } from "../../protocol/assets/asset-request.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { auditEntry, type AuditOrigin } from "../accounts/audit-entry.ts";
 import { requireKnownGroup } from "../core/network-group.ts";
-import { createSecret, hashSecret } from "../secrets.ts";
+import { createSecret, hashSecret } from "../accounts/secrets.ts";
 import type { Asset } from "../core/asset.ts";
 import type { RegisterResult } from "../store/assets.ts";
 import type { Store } from "../store/store.ts";

@@ -1,4 +1,4 @@
-import { auditEntry } from "../audit/audit-entry.ts";
+import { auditEntry } from "../accounts/audit-entry.ts";
 import { simIdentifiersOf } from "../core/identifier.ts";
 import type { LeaseLock } from "../instances/lease-lock.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";

@@ -1,7 +1,7 @@
 import { type Clock, unixNow } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import type { SimType } from "../../protocol/sim.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import { assetLockOf } from "./asset-lock.ts";
 import { afterChange, followUpPauseMs } from "../core/sims/observed-state.ts";
 import { changedFieldName, type SimChange, type UpdatePlan } from "../core/asset-update.ts";
@@ -9,7 +9,7 @@ import { callOperator } from "../sim-operator/call-operator.ts";
 import { failureDetails } from "../sim-operator/explain-failure.ts";
 import { type ObservedSim, type OperatorSim, type SimChanges, toOperatorSim } from "../sim-operator/sim-operator.ts";
 import type { SimOperators } from "../sim-operator/sim-operators.ts";
-import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
+import { auditEntry, type AuditOrigin } from "../accounts/audit-entry.ts";
 import type { Asset, SimState } from "../core/asset.ts";
 import type { AuditEntry } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";

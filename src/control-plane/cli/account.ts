@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { unixNow } from "../../lib/clock.ts";
-import { auditEntry } from "../audit/audit-entry.ts";
-import { createId } from "../secrets.ts";
+import { auditEntry } from "../accounts/audit-entry.ts";
+import { createId } from "../accounts/secrets.ts";
 import {
   type AdministrationOptions,
   runAdministration,

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { assetRegistrationSchema } from "../../protocol/asset-request.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import { IN_WORDS } from "../../protocol/issue-words.ts";
-import { listIssues } from "../../protocol/request-error.ts";
-import { auditEntry } from "../audit/audit-entry.ts";
+import { assetRegistrationSchema } from "../../protocol/assets/asset-request.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { IN_WORDS } from "../../protocol/values/issue-words.ts";
+import { listIssues } from "../../protocol/errors/request-error.ts";
+import { auditEntry } from "../accounts/audit-entry.ts";
 import { type IdentifierConflict, registerAsset } from "../assets/register-asset.ts";
 import {
   type AdministrationOptions,

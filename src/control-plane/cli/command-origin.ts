@@ -1,5 +1,5 @@
 import { userInfo } from "node:os";
-import type { AuditOrigin } from "../audit/audit-entry.ts";
+import type { AuditOrigin } from "../accounts/audit-entry.ts";
 
 /** Set by sudo to who called it. Only information: who may use sudo can set it. */
 const SUDO_USER = "SUDO_USER";

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import type { Clock } from "../../lib/clock.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import type { CopiedRows } from "../data/copy/copy.ts";
-import type { Database } from "../database-config.ts";
+import type { Database } from "../config/database-config.ts";
 import type { PostgresOptions } from "../store/postgres/options.ts";
 import type { Store } from "../store/store.ts";
 

@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { z } from "zod";
-import { type Config, configSchema, DATA_DIR_VARIABLE } from "../config.ts";
-import { type Database, databaseOf, databaseShape, describeDatabase } from "../database-config.ts";
-import { type ConfigOverrides, loadConfig } from "../load-config.ts";
+import { type Config, configSchema, DATA_DIR_VARIABLE } from "../config/config.ts";
+import { type Database, databaseOf, databaseShape, describeDatabase } from "../config/database-config.ts";
+import { type ConfigOverrides, loadConfig } from "../config/load-config.ts";
 import { CommandError } from "./context.ts";
 
 /** A PostgreSQL database of the configuration. */

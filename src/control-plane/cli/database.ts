@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { databaseOf, describeDatabase } from "../database-config.ts";
+import { databaseOf, describeDatabase } from "../config/database-config.ts";
 import { formatTable, printResult } from "./administration.ts";
 import type { CliContext } from "./context.ts";
 import { configOf, requirePostgres, withDatabaseOptions } from "./database-options.ts";

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { formatEnrolmentCode, MAX_CODE_VALIDITY_S } from "../../protocol/enrolment.ts";
-import { issueCode } from "../enrolment/codes.ts";
+import { formatEnrolmentCode, MAX_CODE_VALIDITY_S } from "../../protocol/assets/enrolment.ts";
+import { issueCode } from "../assets/enrolment-codes.ts";
 import {
   type AdministrationOptions,
   requireAccount,

@@ -1,12 +1,12 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { z } from "zod";
 import { unixNow } from "../../lib/clock.ts";
-import { DEFAULT_KEY_ROLE } from "../../protocol/api-keys.ts";
-import { MAX_UNIX_SECONDS } from "../../protocol/scalars.ts";
+import { DEFAULT_KEY_ROLE } from "../../protocol/people/api-keys.ts";
+import { MAX_UNIX_SECONDS } from "../../protocol/values/scalars.ts";
 import { isRole, type Role, ROLES } from "../core/people/roles.ts";
 import { parsePermissions, permissionName } from "../core/permission.ts";
-import { auditEntry } from "../audit/audit-entry.ts";
-import { createId, createSecret, hashSecret } from "../secrets.ts";
+import { auditEntry } from "../accounts/audit-entry.ts";
+import { createId, createSecret, hashSecret } from "../accounts/secrets.ts";
 import type { ApiKey } from "../store/accounts.ts";
 import {
   type AdministrationOptions,

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { DEFAULT_NETWORK_GROUPS, networkGroupSchema } from "../../protocol/sim.ts";
-import { auditEntry } from "../audit/audit-entry.ts";
+import { DEFAULT_NETWORK_GROUPS, networkGroupSchema } from "../../protocol/assets/sim.ts";
+import { auditEntry } from "../accounts/audit-entry.ts";
 import { isDefaultGroup } from "../core/network-group.ts";
 import {
   type AdministrationOptions,

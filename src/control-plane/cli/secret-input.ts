@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { isatty } from "node:tty";
 import { errorText } from "../../lib/error-text.ts";
 import { readPrivateText } from "../../lib/private-text.ts";
-import { isSecretText } from "../sim-operators-config.ts";
+import { isSecretText } from "../config/sim-operators-config.ts";
 import { CommandError } from "./context.ts";
 
 const STDIN = 0;

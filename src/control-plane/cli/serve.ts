@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { configSchema } from "../config.ts";
+import { configSchema } from "../config/config.ts";
 import type { CliContext } from "./context.ts";
 import { addConfigOptions, configOf } from "./database-options.ts";
 

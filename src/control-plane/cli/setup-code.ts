@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { issueSetUpCode, notedConsoleUrl } from "../people/set-up-code.ts";
+import { issueSetUpCode, notedConsoleUrl } from "../accounts/set-up-code.ts";
 import {
   type AdministrationOptions,
   configOfOptions,

@@ -1,10 +1,10 @@
 import { type Command, Option } from "commander";
-import type { SimType } from "../../protocol/sim.ts";
-import { auditEntry } from "../audit/audit-entry.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
+import { auditEntry } from "../accounts/audit-entry.ts";
 import type { OperatorAccess } from "../sim-operator/operator-access.ts";
 import { sealAccess } from "../sim-operator/sealed-access.ts";
 import { SIM_TYPES } from "../sim-operator/sim-types.ts";
-import { readOperatorAccess, simOperatorSettingsSchema } from "../sim-operators-config.ts";
+import { readOperatorAccess, simOperatorSettingsSchema } from "../config/sim-operators-config.ts";
 import type { Store } from "../store/store.ts";
 import {
   type AdministrationOptions,

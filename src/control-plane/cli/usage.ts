@@ -1,9 +1,9 @@
 import { createReadStream } from "node:fs";
 import type { Command } from "commander";
 import { unixNow } from "../../lib/clock.ts";
-import { auditEntry } from "../audit/audit-entry.ts";
-import { importUsage } from "../usage-import/import-usage.ts";
-import { COLUMNS } from "../usage-import/read-records.ts";
+import { auditEntry } from "../accounts/audit-entry.ts";
+import { importUsage } from "../sims/import-usage.ts";
+import { COLUMNS } from "../sims/read-records.ts";
 import { type AdministrationOptions, runAdministration, withAdministrationOptions } from "./administration.ts";
 import { commandOrigin } from "./command-origin.ts";
 import type { CliContext } from "./context.ts";

@@ -1,4 +1,4 @@
-import type { AccountEvent } from "../../protocol/account-event.ts";
+import type { AccountEvent } from "../../protocol/assets/account-event.ts";
 import { bitsOfOutcome } from "./attention.ts";
 import { codeOf, type Deployment, finishedAtMsOf, isFinished, progressOf, statusOf } from "./deployment.ts";
 

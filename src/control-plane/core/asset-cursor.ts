@@ -1,5 +1,5 @@
-import type { AssetOrder } from "../../protocol/asset-request.ts";
-import { isUuid } from "../../protocol/scalars.ts";
+import type { AssetOrder } from "../../protocol/assets/asset-request.ts";
+import { isUuid } from "../../protocol/values/scalars.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "./cursor.ts";
 
 /** Position in a list ordered by a time, then UUID: the last asset already listed. */

@@ -3,12 +3,12 @@ import {
   assetUpdateSchema,
   type LegacySimUpdate,
   legacySimUpdateSchema,
-} from "../../protocol/asset-request.ts";
-import type { AssetStatus } from "../../protocol/asset.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import { IN_WORDS } from "../../protocol/issue-words.ts";
-import { invalidRequest, listIssues, type RequestIssue } from "../../protocol/request-error.ts";
-import type { SimType } from "../../protocol/sim.ts";
+} from "../../protocol/assets/asset-request.ts";
+import type { AssetStatus } from "../../protocol/assets/asset.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { IN_WORDS } from "../../protocol/values/issue-words.ts";
+import { invalidRequest, listIssues, type RequestIssue } from "../../protocol/errors/request-error.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import { type Asset, simTypes } from "./asset.ts";
 import { requireKnownGroup } from "./network-group.ts";
 

@@ -1,4 +1,4 @@
-import type { AssetBody, AssetListItem, DeviceClone, LegacySim } from "../../protocol/asset.ts";
+import type { AssetBody, AssetListItem, DeviceClone, LegacySim } from "../../protocol/assets/asset.ts";
 import { type Asset, deriveStatus, type PendingChange, type SuperSim } from "./asset.ts";
 import type { Boot, CloneFacts } from "./device-boots.ts";
 import { type AssetState, type AttentionTime, reasonsOf } from "./attention.ts";

@@ -1,5 +1,5 @@
-import type { AssetStatus } from "../../protocol/asset.ts";
-import type { SimType } from "../../protocol/sim.ts";
+import type { AssetStatus } from "../../protocol/assets/asset.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 
 /** What the operator has queued of a SIM. It settles by itself. */
 export interface PendingChange {

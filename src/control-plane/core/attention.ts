@@ -1,10 +1,10 @@
-import type { AppReport } from "../../protocol/app-report.ts";
-import type { AttentionReason } from "../../protocol/attention.ts";
-import type { DeploymentStatus } from "../../protocol/deployment-event.ts";
-import type { DeviceDataUsage } from "../../protocol/data-usage.ts";
-import type { ErrorCode } from "../../protocol/errors.ts";
+import type { AppReport } from "../../protocol/apps/app-report.ts";
+import type { AttentionReason } from "../../protocol/assets/attention.ts";
+import type { DeploymentStatus } from "../../protocol/deployments/deployment-event.ts";
+import type { DeviceDataUsage } from "../../protocol/link/data-usage.ts";
+import type { ErrorCode } from "../../protocol/errors/errors.ts";
 import type { DeviceBoots } from "./device-boots.ts";
-import type { MemberStateName } from "../../protocol/fleet-member.ts";
+import type { MemberStateName } from "../../protocol/fleets/fleet-member.ts";
 import type { DeviceReport } from "./device-report.ts";
 
 /*

@@ -1,10 +1,10 @@
-import { withoutUnknownNulls } from "../../protocol/added-fields.ts";
-import type { RequestedAppSpec } from "../../protocol/app-spec.ts";
-import type { AppUpdate } from "../../protocol/app-update.ts";
-import type { AppliedApp } from "../../protocol/apply.ts";
-import type { DeployOptions, RegistryAuth } from "../../protocol/deploy-request.ts";
-import type { ProtocolFeature, RequiredFeature } from "../../protocol/features.ts";
-import type { ControlFrame } from "../../protocol/frames.ts";
+import { withoutUnknownNulls } from "../../protocol/apps/added-fields.ts";
+import type { RequestedAppSpec } from "../../protocol/apps/app-spec.ts";
+import type { AppUpdate } from "../../protocol/apps/app-update.ts";
+import type { AppliedApp } from "../../protocol/apps/apply.ts";
+import type { DeployOptions, RegistryAuth } from "../../protocol/apps/deploy-request.ts";
+import type { ProtocolFeature, RequiredFeature } from "../../protocol/link/features.ts";
+import type { ControlFrame } from "../../protocol/link/frames.ts";
 
 /** What a deployment does, with its specification: as it was requested, or masked. */
 export type Command =

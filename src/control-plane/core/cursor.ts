@@ -1,5 +1,5 @@
-import type { EdgeError } from "../../protocol/errors.ts";
-import { invalidRequest } from "../../protocol/request-error.ts";
+import type { EdgeError } from "../../protocol/errors/errors.ts";
+import { invalidRequest } from "../../protocol/errors/request-error.ts";
 
 const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 

@@ -1,5 +1,5 @@
-import type { ErrorCode } from "../../protocol/errors.ts";
-import type { ControlFrame } from "../../protocol/frames.ts";
+import type { ErrorCode } from "../../protocol/errors/errors.ts";
+import type { ControlFrame } from "../../protocol/link/frames.ts";
 import {
   codeOf,
   type Deployment,

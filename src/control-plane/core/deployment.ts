@@ -1,6 +1,6 @@
-import type { DeploymentEvent, DeploymentStatus } from "../../protocol/deployment-event.ts";
-import type { DeployOptions } from "../../protocol/deploy-request.ts";
-import type { ErrorCode } from "../../protocol/errors.ts";
+import type { DeploymentEvent, DeploymentStatus } from "../../protocol/deployments/deployment-event.ts";
+import type { DeployOptions } from "../../protocol/apps/deploy-request.ts";
+import type { ErrorCode } from "../../protocol/errors/errors.ts";
 import type { Command } from "./command.ts";
 import { type Connection, NO_CONNECTION } from "./connection.ts";
 

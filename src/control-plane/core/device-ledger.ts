@@ -1,5 +1,5 @@
-import type { DeviceDataUsage } from "../../protocol/data-usage.ts";
-import { utf8ByteLength } from "../../protocol/utf8-byte-length.ts";
+import type { DeviceDataUsage } from "../../protocol/link/data-usage.ts";
+import { utf8ByteLength } from "../../protocol/values/utf8-byte-length.ts";
 import type { DayRange } from "./utc-days.ts";
 
 /** Maximum number of entries stored for one device. */

@@ -1,4 +1,4 @@
-import type { AppRemoval, AppReport, DeviceFacts, ReportDelta } from "../../protocol/app-report.ts";
+import type { AppRemoval, AppReport, DeviceFacts, ReportDelta } from "../../protocol/apps/app-report.ts";
 import { maskSpec } from "./mask-spec.ts";
 
 /** The last report of a device: its apps and device facts. */

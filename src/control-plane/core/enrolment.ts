@@ -1,4 +1,4 @@
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import { isWithinLifetime } from "./lifetime.ts";
 
 /** Time after its first use in which the same device may use a code again, in seconds: the response may get lost. */

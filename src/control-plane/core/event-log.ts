@@ -1,5 +1,10 @@
-import { truncateMessage, type DeploymentEvent, type EventContent, isFinal } from "../../protocol/deployment-event.ts";
-import { utf8ByteLength } from "../../protocol/utf8-byte-length.ts";
+import {
+  truncateMessage,
+  type DeploymentEvent,
+  type EventContent,
+  isFinal,
+} from "../../protocol/deployments/deployment-event.ts";
+import { utf8ByteLength } from "../../protocol/values/utf8-byte-length.ts";
 import { mustUndo } from "./delivery.ts";
 import {
   type Deployment,

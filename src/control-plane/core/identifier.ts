@@ -1,5 +1,5 @@
-import { isUuid } from "../../protocol/scalars.ts";
-import type { SimType } from "../../protocol/sim.ts";
+import { isUuid } from "../../protocol/values/scalars.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import type { Asset } from "./asset.ts";
 import { otherIccids } from "./sims/iccid.ts";
 

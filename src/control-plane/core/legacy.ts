@@ -1,4 +1,4 @@
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 
 /** When the legacy fields and endpoints were deprecated: half a year before the removal date of the specification. */
 const DEPRECATED_SINCE_MS = Date.UTC(2026, 2, 1);

@@ -1,5 +1,5 @@
-import type { AppLogLine } from "../../protocol/app-log.ts";
-import type { EdgeError } from "../../protocol/errors.ts";
+import type { AppLogLine } from "../../protocol/apps/app-log.ts";
+import type { EdgeError } from "../../protocol/errors/errors.ts";
 
 /** Stands in the place of lines that were left out. */
 export interface Omission {

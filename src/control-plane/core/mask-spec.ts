@@ -1,5 +1,5 @@
-import { CONTENT_FIELDS, contentBytes } from "../../protocol/app-files.ts";
-import { containsSecret, MASKED_VALUE, secretTexts, withSecretTextsMasked } from "../../protocol/secret-texts.ts";
+import { CONTENT_FIELDS, contentBytes } from "../../protocol/apps/app-files.ts";
+import { containsSecret, MASKED_VALUE, secretTexts, withSecretTextsMasked } from "../../protocol/apps/secret-texts.ts";
 import type { Command } from "./command.ts";
 
 /** Returns the command with each of its specifications masked. */

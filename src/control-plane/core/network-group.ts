@@ -1,5 +1,5 @@
-import { EdgeError } from "../../protocol/errors.ts";
-import { DEFAULT_NETWORK_GROUPS } from "../../protocol/sim.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { DEFAULT_NETWORK_GROUPS } from "../../protocol/assets/sim.ts";
 
 /** Whether the name is one of the groups that every account has. */
 export function isDefaultGroup(name: string): boolean {

@@ -1,6 +1,6 @@
-import type { DeviceEvent } from "../../protocol/deployment-event.ts";
-import type { ErrorCode, ErrorDetails } from "../../protocol/errors.ts";
-import { utf8ByteLength } from "../../protocol/utf8-byte-length.ts";
+import type { DeviceEvent } from "../../protocol/deployments/deployment-event.ts";
+import type { ErrorCode, ErrorDetails } from "../../protocol/errors/errors.ts";
+import { utf8ByteLength } from "../../protocol/values/utf8-byte-length.ts";
 import { confirmOnDevice, noteConnectionLost, noteStreamInterrupted } from "./connection-notes.ts";
 import { type ChangeTime, completeChange, completeNew, expire, nextDueMs, withoutDueTimes } from "./deadlines.ts";
 import { deliveryOf } from "./delivery.ts";

@@ -1,4 +1,4 @@
-import type { StreamKind } from "../../protocol/streams.ts";
+import type { StreamKind } from "../../protocol/link/streams.ts";
 
 /** Permissions that a key has only if they were given to it. Everything else every key of the account may do. */
 export const PERMISSIONS = ["apps.forward", "apps.exec"] as const;

@@ -1,4 +1,4 @@
-import type { DeploymentOutcome } from "../../protocol/deployment-outcome.ts";
+import type { DeploymentOutcome } from "../../protocol/deployments/deployment-outcome.ts";
 import { pendingDeadlines, remainingMs } from "./deadlines.ts";
 import { connectedIn, hasReached } from "./connection.ts";
 import { noteConnectionRestored, failMissingOnDevice } from "./connection-notes.ts";

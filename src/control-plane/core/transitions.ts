@@ -1,6 +1,11 @@
-import { type DeviceEvent, type EventContent, isFinal, progressDetails } from "../../protocol/deployment-event.ts";
-import type { DeploymentAction } from "../../protocol/deployment-action.ts";
-import { type ErrorCode, errorEntry } from "../../protocol/errors.ts";
+import {
+  type DeviceEvent,
+  type EventContent,
+  isFinal,
+  progressDetails,
+} from "../../protocol/deployments/deployment-event.ts";
+import type { DeploymentAction } from "../../protocol/deployments/deployment-action.ts";
+import { type ErrorCode, errorEntry } from "../../protocol/errors/errors.ts";
 import { connectedIn, laterConnection } from "./connection.ts";
 import {
   acknowledgedAtMsOf,

@@ -1,6 +1,6 @@
-import { invalidRequest } from "../../protocol/request-error.ts";
-import type { SimType } from "../../protocol/sim.ts";
-import { type Granularity, MAX_USAGE_DAYS, type UsageQuery } from "../../protocol/usage.ts";
+import { invalidRequest } from "../../protocol/errors/request-error.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
+import { type Granularity, MAX_USAGE_DAYS, type UsageQuery } from "../../protocol/assets/usage.ts";
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;

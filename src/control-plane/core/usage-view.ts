@@ -1,4 +1,4 @@
-import type { Granularity, ProSimUsage, SuperSimUsage } from "../../protocol/usage.ts";
+import type { Granularity, ProSimUsage, SuperSimUsage } from "../../protocol/assets/usage.ts";
 import { clipPeriod, type TimeRange } from "./usage-period.ts";
 
 /** Sum for one bucket, and for one period unless the granularity is `all`. */

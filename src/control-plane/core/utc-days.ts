@@ -1,5 +1,5 @@
-import { invalidRequest } from "../../protocol/request-error.ts";
-import { MAX_USAGE_DAYS } from "../../protocol/usage.ts";
+import { invalidRequest } from "../../protocol/errors/request-error.ts";
+import { MAX_USAGE_DAYS } from "../../protocol/assets/usage.ts";
 import type { TimeRange } from "./usage-period.ts";
 
 const DAY_S = 24 * 3600;

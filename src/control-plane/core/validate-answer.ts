@@ -1,5 +1,5 @@
-import type { DeviceDataUsage } from "../../protocol/data-usage.ts";
-import type { QueryAnswer, QueryKind, QueryParams } from "../../protocol/device-query.ts";
+import type { DeviceDataUsage } from "../../protocol/link/data-usage.ts";
+import type { QueryAnswer, QueryKind, QueryParams } from "../../protocol/link/device-query.ts";
 import type { DayRange } from "./utc-days.ts";
 
 /** Compares an answer with its query. Returns the part that matches, `undefined` when it is for something else. */

@@ -1,4 +1,4 @@
-import type { RegistryAuth } from "../../protocol/deploy-request.ts";
+import type { RegistryAuth } from "../../protocol/apps/deploy-request.ts";
 
 /**
  * Registry credentials until the device has acknowledged the command, or the deployment has ended. Kept in memory only:

@@ -1,12 +1,12 @@
-import type { RegistryAuth } from "../../protocol/deploy-request.ts";
-import { requiredFeatures } from "../../protocol/features.ts";
+import type { RegistryAuth } from "../../protocol/apps/deploy-request.ts";
+import { requiredFeatures } from "../../protocol/link/features.ts";
 import { commandFrame, tooOldMessage } from "../core/command.ts";
 import { type CancelReason, cancelReason, deliveryOf, type DeliveryStep, nextDelivery } from "../core/delivery.ts";
 import type { UndeliveredDeployment } from "../core/deployment.ts";
 import { isWaitingForPlan } from "../core/sims/plan-obstacle.ts";
 import type { DeliveryHandler } from "../devices/handlers.ts";
 import type { DeviceSession } from "../devices/session.ts";
-import type { DeviceGateway } from "../gateway/device-gateway.ts";
+import type { DeviceGateway } from "../devices/gateway/device-gateway.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
 import type { CredentialCache } from "./credentials.ts";
 import type { DeploymentExecutor } from "./executor.ts";

@@ -1,5 +1,5 @@
-import type { DeviceEvent } from "../../protocol/deployment-event.ts";
-import type { ErrorCode } from "../../protocol/errors.ts";
+import type { DeviceEvent } from "../../protocol/deployments/deployment-event.ts";
+import type { ErrorCode } from "../../protocol/errors/errors.ts";
 import { cancelReason, reconcile } from "../core/delivery.ts";
 import { type Deployment, type DeploymentSummary, isFinished } from "../core/deployment.ts";
 import type { Fact } from "../core/next.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { deploymentOutcomesSchema, MAX_QUERIED_DEPLOYMENTS } from "../../protocol/deployment-outcome.ts";
-import type { EdgeError } from "../../protocol/errors.ts";
+import { deploymentOutcomesSchema, MAX_QUERIED_DEPLOYMENTS } from "../../protocol/deployments/deployment-outcome.ts";
+import type { EdgeError } from "../../protocol/errors/errors.ts";
 import { acknowledgedAtMsOf, type Deployment } from "../core/deployment.ts";
 import { needsOutcomeQuery, type ReportedOutcome } from "../core/resolve-outcome.ts";
 import type { DeploymentStore } from "../store/deployments.ts";

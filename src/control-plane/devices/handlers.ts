@@ -1,6 +1,6 @@
-import type { ReportDelta } from "../../protocol/app-report.ts";
-import type { DeviceEvent } from "../../protocol/deployment-event.ts";
-import type { ErrorCode } from "../../protocol/errors.ts";
+import type { ReportDelta } from "../../protocol/apps/app-report.ts";
+import type { DeviceEvent } from "../../protocol/deployments/deployment-event.ts";
+import type { ErrorCode } from "../../protocol/errors/errors.ts";
 import type { DeviceSession } from "./session.ts";
 
 /** Receives the reports of devices from the hub. Calls for one session do not overlap. */

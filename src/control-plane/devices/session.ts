@@ -1,9 +1,9 @@
-import type { QueryKind } from "../../protocol/device-query.ts";
-import type { EdgeError } from "../../protocol/errors.ts";
-import type { ProtocolFeature } from "../../protocol/features.ts";
-import type { ControlFrame } from "../../protocol/frames.ts";
-import type { StreamChannelId } from "../../protocol/stream-data.ts";
-import type { StreamEnd, StreamKind } from "../../protocol/streams.ts";
+import type { QueryKind } from "../../protocol/link/device-query.ts";
+import type { EdgeError } from "../../protocol/errors/errors.ts";
+import type { ProtocolFeature } from "../../protocol/link/features.ts";
+import type { ControlFrame } from "../../protocol/link/frames.ts";
+import type { StreamChannelId } from "../../protocol/link/stream-data.ts";
+import type { StreamEnd, StreamKind } from "../../protocol/link/streams.ts";
 
 /** A connected device. Implemented by `hub/`. */
 export interface DeviceSession {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { AccountStreamNote } from "../../protocol/account-event.ts";
+import type { AccountStreamNote } from "../../protocol/assets/account-event.ts";
 import type { Bus, Topic } from "../bus/bus.ts";
 import type { AccountEventStore } from "../store/account-events.ts";
 import { AccountFeed, type EventFilter, type EventSink } from "./account-feed.ts";

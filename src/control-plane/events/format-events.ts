@@ -1,4 +1,4 @@
-import type { AccountEvent, AccountStreamNote } from "../../protocol/account-event.ts";
+import type { AccountEvent, AccountStreamNote } from "../../protocol/assets/account-event.ts";
 import type { AccountEventPage, StoredAccountEvent } from "../store/account-events.ts";
 
 /** Reads the events of an account after an id. */

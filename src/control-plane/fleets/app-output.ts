@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { onAbort } from "../../lib/on-abort.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
-import type { LogsParams } from "../../protocol/app-log.ts";
+import type { LogsParams } from "../../protocol/apps/app-log.ts";
 import type { Asset } from "../core/asset.ts";
 import type { LogEntry } from "../core/log-entry.ts";
 

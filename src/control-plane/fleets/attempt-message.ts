@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
-import { sanitizedLine } from "../../protocol/sanitized-text.ts";
+import type { DeploymentEvent } from "../../protocol/deployments/deployment-event.ts";
+import { sanitizedLine } from "../../protocol/values/sanitized-text.ts";
 
 const name = sanitizedLine(255);
 

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { Semaphore } from "../../lib/semaphore.ts";
-import { type Apply, applySchema } from "../../protocol/apply.ts";
-import { EdgeError, type ErrorCode } from "../../protocol/errors.ts";
-import type { AuditOrigin } from "../audit/audit-entry.ts";
+import { type Apply, applySchema } from "../../protocol/apps/apply.ts";
+import { EdgeError, type ErrorCode } from "../../protocol/errors/errors.ts";
+import type { AuditOrigin } from "../accounts/audit-entry.ts";
 import { attemptKey, attemptRequest } from "../core/fleets/attempt.ts";
 import type { Rollout, Target } from "../core/fleets/rollout.ts";
 import type { Deployments } from "../deployments/deployments.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import { auditEntry } from "../audit/audit-entry.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { auditEntry } from "../accounts/audit-entry.ts";
 import type { AuditAction } from "../core/people/audit-actions.ts";
 import type { Rollout, RolloutFields, TargetCount } from "../core/fleets/rollout.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";

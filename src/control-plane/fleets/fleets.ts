@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
-import type { RevisionRequest } from "../../protocol/revision.ts";
-import type { RolloutRequest } from "../../protocol/rollout.ts";
+import type { RevisionRequest } from "../../protocol/fleets/revision.ts";
+import type { RolloutRequest } from "../../protocol/fleets/rollout.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";

@@ -1,4 +1,4 @@
-import { matchesSelector, type SelectorTerm } from "../../protocol/selector.ts";
+import { matchesSelector, type SelectorTerm } from "../../protocol/fleets/selector.ts";
 import { bitsOfMembers } from "../core/attention.ts";
 import type { ReportFacts } from "../core/fleets/target-decision.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";

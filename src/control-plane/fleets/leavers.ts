@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { Latch } from "../../lib/latch.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { parseSelector } from "../../protocol/selector.ts";
+import { parseSelector } from "../../protocol/fleets/selector.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import type { Store } from "../store/store.ts";
 import { logStoreError, storeRetryDelayMs } from "../store/unavailable.ts";

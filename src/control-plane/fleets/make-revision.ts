@@ -1,9 +1,9 @@
 import type { Clock } from "../../lib/clock.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import { invalidRequest } from "../../protocol/request-error.ts";
-import type { RevisionRequest } from "../../protocol/revision.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { invalidRequest } from "../../protocol/errors/request-error.ts";
+import type { RevisionRequest } from "../../protocol/fleets/revision.ts";
 import type { Fleet, Person, Revision, RevisionApp, RevisionContent } from "../core/fleets/fleet.ts";
-import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
+import { auditEntry, type AuditOrigin } from "../accounts/audit-entry.ts";
 import { revisionPurpose, type Sealer } from "../sealing/sealer.ts";
 import type { FleetStore } from "../store/fleets.ts";
 import type { ImageResolver } from "../images/image-resolver.ts";

@@ -1,6 +1,6 @@
-import { EdgeError } from "../../protocol/errors.ts";
-import type { RolloutRequest } from "../../protocol/rollout.ts";
-import { auditEntry } from "../audit/audit-entry.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import type { RolloutRequest } from "../../protocol/fleets/rollout.ts";
+import { auditEntry } from "../accounts/audit-entry.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import { newRollout, newTarget, type Rollout } from "../core/fleets/rollout.ts";
 import { startFields, supersede } from "../core/fleets/rollout-commands.ts";

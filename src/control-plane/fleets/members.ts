@@ -1,4 +1,4 @@
-import type { SelectorTerm } from "../../protocol/selector.ts";
+import type { SelectorTerm } from "../../protocol/fleets/selector.ts";
 import { againAfter, lateTarget, type Rollout, type Target } from "../core/fleets/rollout.ts";
 import { needsUpkeep } from "../core/fleets/upkeep.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";

@@ -1,7 +1,7 @@
-import { soakMsOf, waveCount } from "../../protocol/rollout-strategy.ts";
+import { soakMsOf, waveCount } from "../../protocol/fleets/rollout-strategy.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import { newRollout, type Rollout } from "../core/fleets/rollout.ts";
-import { createId } from "../secrets.ts";
+import { createId } from "../accounts/secrets.ts";
 
 /** Returns the upkeep of a fleet with a stable revision: a rollout of one wave that never ends. */
 export function newUpkeep(fleet: Fleet, nowMs: number): Rollout {

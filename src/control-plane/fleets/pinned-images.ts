@@ -1,5 +1,5 @@
-import { EdgeError } from "../../protocol/errors.ts";
-import { parseImageReference } from "../../protocol/image-reference.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { parseImageReference } from "../../protocol/apps/image-reference.ts";
 import type { ImageResolver } from "../images/image-resolver.ts";
 
 /** Accepts references that have their digest. For a service that has no way to registries. */

@@ -1,8 +1,8 @@
-import { EdgeError } from "../../protocol/errors.ts";
-import { invalidRequest } from "../../protocol/request-error.ts";
-import type { RolloutRequest } from "../../protocol/rollout.ts";
-import { type RolloutStrategy, updateStrategy } from "../../protocol/rollout-strategy.ts";
-import { parseSelector, type SelectorTerm } from "../../protocol/selector.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { invalidRequest } from "../../protocol/errors/request-error.ts";
+import type { RolloutRequest } from "../../protocol/fleets/rollout.ts";
+import { type RolloutStrategy, updateStrategy } from "../../protocol/fleets/rollout-strategy.ts";
+import { parseSelector, type SelectorTerm } from "../../protocol/fleets/selector.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { neededVariables } from "../core/fleets/attempt.ts";
 import { type Fleet, type Goal, goalOf, ownedContent } from "../core/fleets/fleet.ts";
@@ -25,7 +25,7 @@ import {
 import type { TargetWait } from "../core/fleets/rollout-commands.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import type { Sealer } from "../sealing/sealer.ts";
-import { createId } from "../secrets.ts";
+import { createId } from "../accounts/secrets.ts";
 import type { Candidate, StoredRevision } from "../store/fleets.ts";
 import type { Store } from "../store/store.ts";
 import type { Requester } from "./make-revision.ts";

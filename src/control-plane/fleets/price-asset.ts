@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
-import { deploymentEventSchema } from "../../protocol/deployment-event.ts";
-import { splitDeployRequest } from "../../protocol/deploy-request.ts";
-import { EdgeError, type ErrorCode } from "../../protocol/errors.ts";
-import type { AuditOrigin } from "../audit/audit-entry.ts";
+import { deploymentEventSchema } from "../../protocol/deployments/deployment-event.ts";
+import { splitDeployRequest } from "../../protocol/apps/deploy-request.ts";
+import { EdgeError, type ErrorCode } from "../../protocol/errors/errors.ts";
+import type { AuditOrigin } from "../accounts/audit-entry.ts";
 import { type AttemptInput, attemptRequest, FLEET_KEY } from "../core/fleets/attempt.ts";
 import type { Deployments } from "../deployments/deployments.ts";
 import { openVariables } from "../sealing/variables.ts";

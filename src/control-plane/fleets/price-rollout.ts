@@ -1,8 +1,8 @@
 import { unixNow } from "../../lib/clock.ts";
-import type { AssetPrice, PriceEvent, RolloutPrice } from "../../protocol/rollout-price.ts";
-import type { ForeseenBody, WaitReason } from "../../protocol/rollout.ts";
-import { countOf } from "../../protocol/share.ts";
-import type { AuditOrigin } from "../audit/audit-entry.ts";
+import type { AssetPrice, PriceEvent, RolloutPrice } from "../../protocol/fleets/rollout-price.ts";
+import type { ForeseenBody, WaitReason } from "../../protocol/fleets/rollout.ts";
+import { countOf } from "../../protocol/values/share.ts";
+import type { AuditOrigin } from "../accounts/audit-entry.ts";
 import { type Fleet, ownedContent } from "../core/fleets/fleet.ts";
 import type { Store } from "../store/store.ts";
 import { foresee, type PlannedMember, type RolloutPlan } from "./plan-rollout.ts";

@@ -1,8 +1,8 @@
 import type { Clock } from "../../lib/clock.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import { MAX_LISTED_REAPPLIED, type ReapplyRequest } from "../../protocol/fleet.ts";
-import { auditEntry } from "../audit/audit-entry.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { MAX_LISTED_REAPPLIED, type ReapplyRequest } from "../../protocol/fleets/fleet.ts";
+import { auditEntry } from "../accounts/audit-entry.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import { isUnfinished } from "../core/fleets/progress.ts";
 import { againAfter, newTarget, type Rollout } from "../core/fleets/rollout.ts";

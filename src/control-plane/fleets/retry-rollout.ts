@@ -1,8 +1,8 @@
 import type { Clock } from "../../lib/clock.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import type { MemberStateName } from "../../protocol/fleet-member.ts";
-import { isRolloutOver } from "../../protocol/rollout-over.ts";
-import { auditEntry } from "../audit/audit-entry.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import type { MemberStateName } from "../../protocol/fleets/fleet-member.ts";
+import { isRolloutOver } from "../../protocol/fleets/rollout-over.ts";
+import { auditEntry } from "../accounts/audit-entry.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import { newRollout, newTarget, type Rollout, type Target } from "../core/fleets/rollout.ts";
 import { startFields, supersede } from "../core/fleets/rollout-commands.ts";

@@ -1,4 +1,10 @@
-import type { RolloutEvent, RolloutState, TargetCounts, TargetState, WaitingBody } from "../../protocol/rollout.ts";
+import type {
+  RolloutEvent,
+  RolloutState,
+  TargetCounts,
+  TargetState,
+  WaitingBody,
+} from "../../protocol/fleets/rollout.ts";
 import { type RolloutDecision, settledCounts } from "../core/fleets/progress.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";

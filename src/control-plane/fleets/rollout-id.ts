@@ -1,5 +1,5 @@
 import { hash, randomBytes } from "node:crypto";
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 
 /*
  * Ids of rollouts: `rol_`, the time in milliseconds, by which lists are ordered, and what identifies the request. With an

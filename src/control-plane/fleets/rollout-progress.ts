@@ -1,5 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
-import type { ErrorCode } from "../../protocol/errors.ts";
+import type { ErrorCode } from "../../protocol/errors/errors.ts";
 import { decideRollout, isFailure } from "../core/fleets/progress.ts";
 import { waitsForPeople } from "../core/fleets/rollout-commands.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";

@@ -1,9 +1,9 @@
 import type { Clock } from "../../lib/clock.ts";
 import { Latch } from "../../lib/latch.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { TargetState } from "../../protocol/rollout.ts";
-import { isRolloutOver } from "../../protocol/rollout-over.ts";
-import { parseSelector } from "../../protocol/selector.ts";
+import type { TargetState } from "../../protocol/fleets/rollout.ts";
+import { isRolloutOver } from "../../protocol/fleets/rollout-over.ts";
+import { parseSelector } from "../../protocol/fleets/selector.ts";
 import { isStillActive } from "../core/fleets/progress.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";

@@ -1,4 +1,4 @@
-import type { SelectorTerm } from "../../protocol/selector.ts";
+import type { SelectorTerm } from "../../protocol/fleets/selector.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { FactsScope, RolloutFence } from "../store/rollouts.ts";

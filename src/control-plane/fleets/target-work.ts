@@ -1,5 +1,5 @@
-import type { ErrorCode } from "../../protocol/errors.ts";
-import type { TargetState } from "../../protocol/rollout.ts";
+import type { ErrorCode } from "../../protocol/errors/errors.ts";
+import type { TargetState } from "../../protocol/fleets/rollout.ts";
 import { admit } from "../core/fleets/waves.ts";
 import { neededVariables, pastAttempt, withLogs } from "../core/fleets/attempt.ts";
 import { placesTaken } from "../core/fleets/progress.ts";

@@ -1,7 +1,11 @@
 import { z } from "zod";
-import { type DeploymentEvent, deploymentEventSchema, progressDetails } from "../../protocol/deployment-event.ts";
+import {
+  type DeploymentEvent,
+  deploymentEventSchema,
+  progressDetails,
+} from "../../protocol/deployments/deployment-event.ts";
 import { parseJson } from "../../lib/parse-json.ts";
-import { matchesSelector, type SelectorTerm } from "../../protocol/selector.ts";
+import { matchesSelector, type SelectorTerm } from "../../protocol/fleets/selector.ts";
 import type { DeploymentFacts, TargetFacts } from "../core/fleets/target-decision.ts";
 import type { StoredAttempt, TargetWithFacts } from "../store/rollouts.ts";
 import { attemptMessage } from "./attempt-message.ts";

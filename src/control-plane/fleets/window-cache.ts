@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { DeviceFacts } from "../../protocol/app-report.ts";
-import type { RolloutStrategy } from "../../protocol/rollout-strategy.ts";
+import type { DeviceFacts } from "../../protocol/apps/app-report.ts";
+import type { RolloutStrategy } from "../../protocol/fleets/rollout-strategy.ts";
 import { type WindowState, windowStateAt } from "../core/fleets/windows.ts";
 
 /** Protocol version 4 reports it. */

@@ -1,4 +1,4 @@
-import type { RegistryAuth } from "../../protocol/deploy-request.ts";
+import type { RegistryAuth } from "../../protocol/apps/deploy-request.ts";
 
 /** Finds out the digests of images. */
 export interface ImageResolver {

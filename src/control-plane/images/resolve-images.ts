@@ -1,7 +1,7 @@
 import { parseImageAddress } from "../../lib/registry/address.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
-import type { RegistryAuth } from "../../protocol/deploy-request.ts";
-import { invalidRequest } from "../../protocol/request-error.ts";
+import type { RegistryAuth } from "../../protocol/apps/deploy-request.ts";
+import { invalidRequest } from "../../protocol/errors/request-error.ts";
 import type { ImageResolver } from "./image-resolver.ts";
 
 const MAX_PARALLEL = 8;

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from "prom-client";
 import { VERSION } from "../../lib/version.ts";
-import { memberStateSchema } from "../../protocol/fleet-member.ts";
+import { memberStateSchema } from "../../protocol/fleets/fleet-member.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { BusState } from "../bus/bus.ts";

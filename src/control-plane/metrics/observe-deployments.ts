@@ -1,6 +1,6 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { Clock } from "../../lib/clock.ts";
-import { ERRORS, type ErrorEntry } from "../../protocol/errors.ts";
+import { ERRORS, type ErrorEntry } from "../../protocol/errors/errors.ts";
 import { acknowledgedAtMsOf, codeOf, type Deployment, isFinished, progressOf, statusOf } from "../core/deployment.ts";
 import type { DeploymentStore, DeploymentUpdate } from "../store/deployments.ts";
 import type { Observer } from "./observer.ts";

@@ -1,4 +1,4 @@
-import type { SimType } from "../../protocol/sim.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 
 /** The bounds of the service that are counted when they are reached. */
 export const BOUNDS = [

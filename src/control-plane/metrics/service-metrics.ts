@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import { CLOSE_CODES } from "../../protocol/frames.ts";
-import { type SimType, simTypeSchema } from "../../protocol/sim.ts";
+import { CLOSE_CODES } from "../../protocol/link/frames.ts";
+import { type SimType, simTypeSchema } from "../../protocol/assets/sim.ts";
 import {
   type Bound,
   BOUNDS,

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { Repeat } from "../../lib/repeat.ts";
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import type { BusKey, SharedKeys } from "../bus/sealed/message-seal.ts";
 import type { Sealer } from "./sealer.ts";
 import type { StoredBusKey } from "../store/bus-keys.ts";

@@ -1,4 +1,4 @@
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Sealed } from "../store/asset-settings.ts";
 import type { SealingKeyStore } from "../store/sealing-keys.ts";

@@ -1,4 +1,4 @@
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import type { Sealer } from "./sealer.ts";
 
 /** For a service without a key file. Nothing can be sealed, so that nothing was. */

@@ -1,5 +1,5 @@
-import type { VariableValue } from "../../protocol/substitute.ts";
-import type { Variables } from "../../protocol/variables.ts";
+import type { VariableValue } from "../../protocol/values/substitute.ts";
+import type { Variables } from "../../protocol/values/variables.ts";
 import type { StoredVariable } from "../store/asset-settings.ts";
 import { type Seal, type Sealer, variablePurpose } from "./sealer.ts";
 

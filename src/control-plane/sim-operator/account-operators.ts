@@ -1,4 +1,4 @@
-import type { SimType } from "../../protocol/sim.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import { type Sealer, UnsealError } from "../sealing/sealer.ts";
 import type { SimCredentialStore, StoredCredentials } from "../store/sim-credentials.ts";
 import type { OperatorPool } from "./operator-pool.ts";

@@ -1,6 +1,6 @@
 import { fullJitter } from "../../lib/backoff.ts";
 import { type Clock, deadline } from "../../lib/clock.ts";
-import { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import { StoreUnavailableError } from "../store/unavailable.ts";
 import { SimOperatorError } from "./sim-operator.ts";
 

@@ -1,4 +1,4 @@
-import { EdgeError, type ErrorDetails } from "../../protocol/errors.ts";
+import { EdgeError, type ErrorDetails } from "../../protocol/errors/errors.ts";
 import { type OperatorFailure, SimOperatorError } from "./sim-operator.ts";
 
 /** In words for API clients, without anything that an operator answered. */

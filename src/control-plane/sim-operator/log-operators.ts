@@ -1,5 +1,5 @@
 import type { Logger } from "../../lib/logger.ts";
-import type { SimType } from "../../protocol/sim.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import type { SimCredentialStore } from "../store/sim-credentials.ts";
 import { logStoreError } from "../store/unavailable.ts";
 

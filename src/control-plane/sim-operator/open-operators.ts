@@ -1,4 +1,4 @@
-import type { SimType } from "../../protocol/sim.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import { type OperatorAccess, servedTypes } from "./operator-access.ts";
 import type { OperatorPool } from "./operator-pool.ts";
 import type { SimOperator } from "./sim-operator.ts";

@@ -1,4 +1,4 @@
-import type { SimType } from "../../protocol/sim.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import type { SuperSimCredentials } from "./super-sim/super-sim-authorization.ts";
 
 /** What is needed to use the API of KORE Wireless for Super SIMs. */

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
-import type { SimType } from "../../protocol/sim.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import { EmnifyOperator } from "./emnify/emnify-operator.ts";
 import type { OperatorObserver } from "./http/operator-http.ts";
 import type { EmnifyAccess, OperatorAccess, SuperSimAccess } from "./operator-access.ts";

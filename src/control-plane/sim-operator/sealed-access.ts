@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { parseJson } from "../../lib/parse-json.ts";
-import type { SimType } from "../../protocol/sim.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import { credentialsPurpose, type Seal, type Sealer, UnsealError } from "../sealing/sealer.ts";
 import type { Sealed } from "../store/asset-settings.ts";
 import type { StoredCredentials } from "../store/sim-credentials.ts";

@@ -1,6 +1,6 @@
-import type { SimType } from "../../protocol/sim.ts";
-import type { Granularity } from "../../protocol/usage.ts";
-import type { AssetStatus } from "../../protocol/asset.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
+import type { Granularity } from "../../protocol/assets/usage.ts";
+import type { AssetStatus } from "../../protocol/assets/asset.ts";
 import type { Asset, SimState } from "../core/asset.ts";
 import type { UsagePeriod } from "../core/sims/usage-periods.ts";
 import type { TimeRange } from "../core/usage-period.ts";

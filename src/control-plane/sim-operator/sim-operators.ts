@@ -1,4 +1,4 @@
-import type { SimType } from "../../protocol/sim.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import { SIM_TYPES } from "./sim-types.ts";
 import type { SimOperator } from "./sim-operator.ts";
 

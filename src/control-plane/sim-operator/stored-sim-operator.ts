@@ -1,4 +1,4 @@
-import type { Granularity } from "../../protocol/usage.ts";
+import type { Granularity } from "../../protocol/assets/usage.ts";
 import type { TimeRange } from "../core/usage-period.ts";
 import type { UsageTotal } from "../core/usage-view.ts";
 import type { UsageStore } from "../store/usage.ts";

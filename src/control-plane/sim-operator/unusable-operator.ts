@@ -1,4 +1,4 @@
-import type { SimType } from "../../protocol/sim.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import type { UsagePeriod } from "../core/sims/usage-periods.ts";
 import { type CheckLine, type ObservedSim, type SimOperator, SimOperatorError } from "./sim-operator.ts";
 import type { UsageTotal } from "../core/usage-view.ts";

@@ -1,5 +1,5 @@
 import { type Clock, unixNow } from "../../lib/clock.ts";
-import { auditEntry } from "../audit/audit-entry.ts";
+import { auditEntry } from "../accounts/audit-entry.ts";
 import type { SimState } from "../core/asset.ts";
 import { afterCheck, followUpPauseMs, isSameState } from "../core/sims/observed-state.ts";
 import type { ObservedSim } from "../sim-operator/sim-operator.ts";

@@ -1,5 +1,5 @@
 import { readUsage, type UsageSource } from "./read-usage.ts";
-import type { SimType } from "../../protocol/sim.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import type { Asset } from "../core/asset.ts";
 import type { DayUsage } from "../core/sims/plan-forecast.ts";
 import type { TimeRange } from "../core/usage-period.ts";

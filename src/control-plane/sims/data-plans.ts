@@ -1,5 +1,5 @@
 import { type Clock, unixNow } from "../../lib/clock.ts";
-import type { SimType } from "../../protocol/sim.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import type { Asset } from "../core/asset.ts";
 import { forecastPlan, judgementHoldsS, type PlanForecast, planRange } from "../core/sims/plan-forecast.ts";
 import type { Allowance, DataPlanStore, PlanFinding, PlanUsage } from "../store/data-plans.ts";

@@ -1,8 +1,8 @@
 import type { Clock } from "../../lib/clock.ts";
 import { KeyedLock } from "../../lib/keyed-lock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import type { Granularity } from "../../protocol/usage.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import type { Granularity } from "../../protocol/assets/usage.ts";
 import type { Asset } from "../core/asset.ts";
 import { isAnswered, neededDays, planReading, type UsageCoverage } from "../core/sims/usage-coverage.ts";
 import { type CountedUsage, daysOf, hoursOf, partsOf, type RangePart, sumUsage } from "../core/sims/usage-periods.ts";

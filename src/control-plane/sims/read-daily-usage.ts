@@ -1,4 +1,4 @@
-import type { SimType } from "../../protocol/sim.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import { type Asset, simTypes } from "../core/asset.ts";
 import type { TimeRange } from "../core/usage-period.ts";
 import { utcDay } from "../core/utc-days.ts";

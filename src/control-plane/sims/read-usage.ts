@@ -1,9 +1,9 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { EdgeError } from "../../protocol/errors.ts";
-import type { SimType } from "../../protocol/sim.ts";
-import type { UsageQuery } from "../../protocol/usage.ts";
-import type { Config } from "../config.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
+import type { UsageQuery } from "../../protocol/assets/usage.ts";
+import type { Config } from "../config/config.ts";
 import type { Asset } from "../core/asset.ts";
 import { finalizedUntil, resolveRange } from "../core/usage-period.ts";
 import type { Usage } from "../core/usage-view.ts";

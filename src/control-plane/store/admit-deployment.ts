@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../../protocol/errors.ts";
+import type { ErrorCode } from "../../protocol/errors/errors.ts";
 import type { CreateResult, DeploymentCreation } from "./deployments.ts";
 
 /** What a new deployment depends on, read in the transaction that stores it. */

@@ -1,12 +1,12 @@
-import type { SelectorTerm } from "../../protocol/selector.ts";
-import type { AttentionReason } from "../../protocol/attention.ts";
+import type { SelectorTerm } from "../../protocol/fleets/selector.ts";
+import type { AttentionReason } from "../../protocol/assets/attention.ts";
 import type { Asset } from "../core/asset.ts";
 import type { DeviceBoots } from "../core/device-boots.ts";
 import type { AssetState, AttentionTime } from "../core/attention.ts";
 import type { Identifier } from "../core/identifier.ts";
-import type { AssetOrder } from "../../protocol/asset-request.ts";
+import type { AssetOrder } from "../../protocol/assets/asset-request.ts";
 import type { AssetCursor } from "../core/asset-cursor.ts";
-import type { AssetStatus } from "../../protocol/asset.ts";
+import type { AssetStatus } from "../../protocol/assets/asset.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { Precondition } from "./precondition.ts";
 

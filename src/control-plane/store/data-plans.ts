@@ -1,5 +1,5 @@
-import type { PlanDeployments } from "../../protocol/data-plan.ts";
-import type { SimType } from "../../protocol/sim.ts";
+import type { PlanDeployments } from "../../protocol/assets/data-plan.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import type { Asset } from "../core/asset.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { Precondition } from "./precondition.ts";

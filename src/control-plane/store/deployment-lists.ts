@@ -1,5 +1,5 @@
-import type { DeploymentStatus } from "../../protocol/deployment-event.ts";
-import type { SelectorTerm } from "../../protocol/selector.ts";
+import type { DeploymentStatus } from "../../protocol/deployments/deployment-event.ts";
+import type { SelectorTerm } from "../../protocol/fleets/selector.ts";
 import type { DeploymentListCursor, DeploymentOrder } from "../core/deployment-cursor.ts";
 import type { Deployment } from "../core/deployment.ts";
 

@@ -1,6 +1,6 @@
-import type { DeploymentEvent, DeploymentStatus } from "../../protocol/deployment-event.ts";
-import type { DeploymentAction } from "../../protocol/deployment-action.ts";
-import type { ErrorCode } from "../../protocol/errors.ts";
+import type { DeploymentEvent, DeploymentStatus } from "../../protocol/deployments/deployment-event.ts";
+import type { DeploymentAction } from "../../protocol/deployments/deployment-action.ts";
+import type { ErrorCode } from "../../protocol/errors/errors.ts";
 import type { Delivery } from "../core/delivery.ts";
 import type {
   Deployment,

@@ -1,4 +1,4 @@
-import type { DeviceDataUsage } from "../../protocol/data-usage.ts";
+import type { DeviceDataUsage } from "../../protocol/link/data-usage.ts";
 import type { DeviceReport } from "../core/device-report.ts";
 import type { SessionFence } from "./sessions.ts";
 

@@ -1,8 +1,8 @@
 import type { Fleet, Revision } from "../core/fleets/fleet.ts";
 import type { AssetFacts } from "../core/fleets/decide-begin.ts";
-import type { SelectorTerm } from "../../protocol/selector.ts";
+import type { SelectorTerm } from "../../protocol/fleets/selector.ts";
 import type { Sealed } from "./asset-settings.ts";
-import type { MemberStateName } from "../../protocol/fleet-member.ts";
+import type { MemberStateName } from "../../protocol/fleets/fleet-member.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { MemberRecord } from "./members.ts";
 import type { Precondition } from "./precondition.ts";

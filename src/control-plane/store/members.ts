@@ -1,4 +1,4 @@
-import type { MemberStateName } from "../../protocol/fleet-member.ts";
+import type { MemberStateName } from "../../protocol/fleets/fleet-member.ts";
 import type { ReportFacts } from "../core/fleets/target-decision.ts";
 import type { Judgement, MemberFacts, MemberTarget } from "../core/fleets/judge-member.ts";
 import type { Repairs } from "../core/fleets/upkeep.ts";

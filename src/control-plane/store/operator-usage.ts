@@ -1,4 +1,4 @@
-import type { SimType } from "../../protocol/sim.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import type { CountedUsage, UsagePeriod } from "../core/sims/usage-periods.ts";
 import type { UsageCoverage } from "../core/sims/usage-coverage.ts";
 import type { TimeRange } from "../core/usage-period.ts";

@@ -4,8 +4,8 @@ import type { Fleet } from "../core/fleets/fleet.ts";
 import type { PastAttempt } from "../core/fleets/attempt.ts";
 import type { Plan } from "../core/fleets/waves.ts";
 import type { TargetWait } from "../core/fleets/rollout-commands.ts";
-import type { ErrorCode } from "../../protocol/errors.ts";
-import type { RolloutEvent, TargetState } from "../../protocol/rollout.ts";
+import type { ErrorCode } from "../../protocol/errors/errors.ts";
+import type { RolloutEvent, TargetState } from "../../protocol/fleets/rollout.ts";
 import type { AuditEntry } from "./audit.ts";
 
 /** Another coordinator has taken the rollout up, or it was removed. Nothing was written. */

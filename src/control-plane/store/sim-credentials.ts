@@ -1,4 +1,4 @@
-import type { SimType } from "../../protocol/sim.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import type { Sealed } from "./asset-settings.ts";
 import type { AuditEntry } from "./audit.ts";
 

@@ -1,5 +1,5 @@
 import type { AuditEntry } from "./audit.ts";
-import type { Granularity } from "../../protocol/usage.ts";
+import type { Granularity } from "../../protocol/assets/usage.ts";
 import type { TimeRange } from "../core/usage-period.ts";
 import type { UsageTotal } from "../core/usage-view.ts";
 

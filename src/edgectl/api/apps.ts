@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type ApiClient, apiPath } from "./client.ts";
-import { anyObject } from "../../protocol/scalars.ts";
+import { anyObject } from "../../protocol/values/scalars.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { parseJson } from "../../lib/parse-json.ts";
 import { EXIT, Failure } from "../failure.ts";

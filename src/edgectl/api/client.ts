@@ -2,7 +2,7 @@ import { EXIT, Failure, usageFailure } from "../failure.ts";
 import type { z } from "zod";
 import { type Clock, deadline } from "../../lib/clock.ts";
 import { BodyTooLongError, readResponse } from "../../lib/registry/read-body.ts";
-import { JSON_LIMITS } from "../../protocol/bounded-json.ts";
+import { JSON_LIMITS } from "../../protocol/values/bounded-json.ts";
 import { parseJson } from "../../lib/parse-json.ts";
 import { VERSION } from "../../lib/version.ts";
 import { NetworkFailure, toNetworkFailure } from "./network-failure.ts";

@@ -1,9 +1,9 @@
 import type { Clock } from "../../lib/clock.ts";
 import { z } from "zod";
-import { deploymentStatusSchema } from "../../protocol/deployment-event.ts";
+import { deploymentStatusSchema } from "../../protocol/deployments/deployment-event.ts";
 import { parseJson } from "../../lib/parse-json.ts";
 import { eventData, type Line, openLines, StreamFormatError, toFormatFailure } from "./event-stream.ts";
-import { anyObject } from "../../protocol/scalars.ts";
+import { anyObject } from "../../protocol/values/scalars.ts";
 import { type ApiClient, type ApiRequest, apiPath } from "./client.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { MAX_PAGE_SIZE } from "../../protocol/limits.ts";
 import { type ApiClient, apiPath, fetchPages } from "./client.ts";
-import { anyObject } from "../../protocol/scalars.ts";
+import { anyObject } from "../../protocol/values/scalars.ts";
 
 const rolloutLinkSchema = z.looseObject({ id: z.string(), revision: z.number(), state: z.string() });
 

@@ -4,10 +4,10 @@ import {
   pendingLoginSchema,
   type StartedLogin,
   startedLoginSchema,
-} from "../../protocol/login-request.ts";
+} from "../../protocol/people/login-request.ts";
 import { type ApiClient, apiPath } from "./client.ts";
 import { toServiceFailure } from "./service-failure.ts";
-import { anyObject } from "../../protocol/scalars.ts";
+import { anyObject } from "../../protocol/values/scalars.ts";
 
 const keySchema = z.looseObject({
   id: z.string(),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { parseJson } from "../../lib/parse-json.ts";
 import { EXIT, type ExitCode, Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
-import { anyObject } from "../../protocol/scalars.ts";
+import { anyObject } from "../../protocol/values/scalars.ts";
 
 const errorBodySchema = z.object({
   code: z.string(),

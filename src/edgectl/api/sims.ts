@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { type PlanDeployments, planDeploymentsSchema } from "../../protocol/data-plan.ts";
-import type { SimType } from "../../protocol/sim.ts";
+import { type PlanDeployments, planDeploymentsSchema } from "../../protocol/assets/data-plan.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import { type ApiClient, apiPath } from "./client.ts";
 import { pendingSchema } from "./pending-change.ts";
 

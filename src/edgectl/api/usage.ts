@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { SimType } from "../../protocol/sim.ts";
-import type { Granularity } from "../../protocol/usage.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
+import type { Granularity } from "../../protocol/assets/usage.ts";
 import { type ApiClient, apiPath } from "./client.ts";
 
 const usageSchema = z.looseObject({

@@ -1,15 +1,15 @@
-import { appSpecSchema } from "../../protocol/app-spec.ts";
-import { appFileUpdates } from "../../protocol/app-files.ts";
+import { appSpecSchema } from "../../protocol/apps/app-spec.ts";
+import { appFileUpdates } from "../../protocol/apps/app-files.ts";
 import {
   type AppDocument,
   entriesOf,
   fieldsInForce as knownFieldsInForce,
   KNOWN_FIELDS,
-} from "../../protocol/fields-in-force.ts";
+} from "../../protocol/apps/fields-in-force.ts";
 import { describeFiles } from "../deploy/app-files.ts";
 import { isDeepStrictEqual } from "node:util";
 import { MASK } from "../../lib/redact.ts";
-import { secretTexts, withoutSecretParts, withSecretTextsMasked } from "../../protocol/secret-texts.ts";
+import { secretTexts, withoutSecretParts, withSecretTextsMasked } from "../../protocol/apps/secret-texts.ts";
 
 /** Returns the fields of an app that differ from their defaults. Fields that this version does not know are left out. */
 export function fieldsInForce(app: AppDocument): AppDocument {

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
-import type { AppFile } from "../../protocol/app-files.ts";
+import type { AppFile } from "../../protocol/apps/app-files.ts";
 import { describeFiles } from "../deploy/app-files.ts";
-import { replacementOf } from "../../protocol/app-replacement.ts";
+import { replacementOf } from "../../protocol/apps/app-replacement.ts";
 import { MASK } from "../../lib/redact.ts";
-import { supports } from "../../protocol/features.ts";
-import { withoutUnknownNulls } from "../../protocol/added-fields.ts";
-import type { RequestedAppSpec } from "../../protocol/app-spec.ts";
+import { supports } from "../../protocol/link/features.ts";
+import { withoutUnknownNulls } from "../../protocol/apps/added-fields.ts";
+import type { RequestedAppSpec } from "../../protocol/apps/app-spec.ts";
 import { asksRegistry, diffApp, type DiffOptions, type FieldChange, fieldsInForce, unknownFields } from "./diff.ts";
-import { type AppDocument, entriesOf } from "../../protocol/fields-in-force.ts";
+import { type AppDocument, entriesOf } from "../../protocol/apps/fields-in-force.ts";
 
 /** Protocol version. */
 const FIRST_VERSION_WITH_UPDATES = 2;

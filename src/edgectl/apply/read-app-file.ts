@@ -1,5 +1,5 @@
-import { splitDeployRequest } from "../../protocol/deploy-request.ts";
-import { parseRequestedAppSpec, type RequestedAppSpec } from "../../protocol/app-spec.ts";
+import { splitDeployRequest } from "../../protocol/apps/deploy-request.ts";
+import { parseRequestedAppSpec, type RequestedAppSpec } from "../../protocol/apps/app-spec.ts";
 import { MASK } from "../../lib/redact.ts";
 import { type AppRequest, parseAppFile } from "../deploy/app-request.ts";
 import { EXIT, Failure, usageFailure } from "../failure.ts";

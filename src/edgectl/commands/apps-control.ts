@@ -6,7 +6,7 @@ import { type FollowFlags, requestDeployment } from "../runs/run-deployment.ts";
 import type { Io } from "../io.ts";
 import { addFollowOptions, APP, ASSET, collect, timingsOption, waitForDeviceOption } from "./options.ts";
 import { ServiceFailure } from "../api/service-failure.ts";
-import type { AppDocument } from "../../protocol/fields-in-force.ts";
+import type { AppDocument } from "../../protocol/apps/fields-in-force.ts";
 import { isWholeApp, stillInForce } from "../apply/plan.ts";
 import {
   type AppFlags,

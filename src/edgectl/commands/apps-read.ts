@@ -12,13 +12,13 @@ import { connect, type Context, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
 import { printDeviceResult, renderApp, renderApps } from "../views/app-view.ts";
 import { APP, ASSET, timeParser, wholeNumber } from "./options.ts";
-import { MAX_LOG_TAIL_LINES } from "../../protocol/app-log.ts";
+import { MAX_LOG_TAIL_LINES } from "../../protocol/apps/app-log.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import type { Printer } from "../printer.ts";
 import { APP_STATS_HELP, renderAppStats } from "../../lib/terminal/app-stats-table.ts";
 import { LiveScreen, untilQuit } from "../../lib/terminal/live-screen.ts";
 import { isTerminal } from "../../lib/terminal/theme.ts";
-import { MAX_STATS_INTERVAL_S, MIN_STATS_INTERVAL_S } from "../../protocol/app-stats.ts";
+import { MAX_STATS_INTERVAL_S, MIN_STATS_INTERVAL_S } from "../../protocol/apps/app-stats.ts";
 
 export function addAppsList(apps: Command, io: Io): void {
   apps

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { explainTagKey, isTagValue } from "../../protocol/tags.ts";
-import { VARIABLE_NAME } from "../../protocol/variables.ts";
+import { explainTagKey, isTagValue } from "../../protocol/fleets/tags.ts";
+import { VARIABLE_NAME } from "../../protocol/values/variables.ts";
 import { formatTime } from "../../lib/terminal/time.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { changeTags, changeVariables, getVariables, holdAsset, releaseAsset } from "../api/assets.ts";

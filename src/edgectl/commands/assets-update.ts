@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { unixNow } from "../../lib/clock.ts";
-import { assetStatusSchema } from "../../protocol/asset.ts";
+import { assetStatusSchema } from "../../protocol/assets/asset.ts";
 import type { ApiClient } from "../api/client.ts";
 import { type Asset, type AssetChange, getAsset, updateAsset } from "../api/assets.ts";
 import { listAssetSims } from "../api/sims.ts";

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { unixNow } from "../../lib/clock.ts";
-import { assetStatusSchema } from "../../protocol/asset.ts";
-import { ATTENTION_REASONS } from "../../protocol/attention.ts";
+import { assetStatusSchema } from "../../protocol/assets/asset.ts";
+import { ATTENTION_REASONS } from "../../protocol/assets/attention.ts";
 import { acceptDevice, type Asset, getAsset, listAssets } from "../api/assets.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { connect, createContext } from "../context.ts";

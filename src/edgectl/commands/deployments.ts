@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
-import { deploymentStatusSchema } from "../../protocol/deployment-event.ts";
+import { deploymentStatusSchema } from "../../protocol/deployments/deployment-event.ts";
 import { cancelDeployment, getDeployment, listAccountDeployments, listDeployments } from "../api/deployments.ts";
 import { connect, createContext } from "../context.ts";
 import { type FollowFlags, runDeployment } from "../runs/run-deployment.ts";

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { ROLES } from "../../protocol/principal.ts";
+import { ROLES } from "../../protocol/people/principal.ts";
 import { createKey, type Key, listKeys, revokeKey } from "../api/people.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";

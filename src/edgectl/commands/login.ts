@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { renderFields } from "../../lib/terminal/table.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { formatTime } from "../../lib/terminal/time.ts";
-import type { LoginKey } from "../../protocol/login-request.ts";
+import type { LoginKey } from "../../protocol/people/login-request.ts";
 import { listAssets } from "../api/assets.ts";
 import { isUnprotected, loginInBrowser, parseApiKey, parseBaseUrl } from "../config/login.ts";
 import { type Context, createClient, createContext, loadLogin } from "../context.ts";

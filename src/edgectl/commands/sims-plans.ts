@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { unixNow } from "../../lib/clock.ts";
 import { formatBytes } from "../../lib/terminal/bytes.ts";
-import { type PlanDeployments, planDeploymentsSchema } from "../../protocol/data-plan.ts";
-import type { SimType } from "../../protocol/sim.ts";
+import { type PlanDeployments, planDeploymentsSchema } from "../../protocol/assets/data-plan.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import type { ApiClient } from "../api/client.ts";
 import {
   type Allowance,

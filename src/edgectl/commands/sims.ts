@@ -1,6 +1,6 @@
 import { Argument, type Command, Option } from "commander";
 import { unixNow } from "../../lib/clock.ts";
-import { type SimType, simTypeSchema } from "../../protocol/sim.ts";
+import { type SimType, simTypeSchema } from "../../protocol/assets/sim.ts";
 import { listSims } from "../api/sims.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { unixNow } from "../../lib/clock.ts";
-import { type SimType, simTypeSchema } from "../../protocol/sim.ts";
-import { type Granularity, granularitySchema } from "../../protocol/usage.ts";
+import { type SimType, simTypeSchema } from "../../protocol/assets/sim.ts";
+import { type Granularity, granularitySchema } from "../../protocol/assets/usage.ts";
 import { getDataUsage, getUsage } from "../api/usage.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";

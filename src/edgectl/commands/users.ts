@@ -1,7 +1,7 @@
 import { Argument, type Command, Option } from "commander";
 import { formatTime } from "../../lib/terminal/time.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
-import { ROLES } from "../../protocol/principal.ts";
+import { ROLES } from "../../protocol/people/principal.ts";
 import { type ApiClient, fetchPages } from "../api/client.ts";
 import { inviteUser, listUsers, removeUser, resetUser, setUserRole, type User } from "../api/people.ts";
 import { connect, createContext } from "../context.ts";

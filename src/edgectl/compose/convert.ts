@@ -1,6 +1,6 @@
 import { Value } from "../documents/value.ts";
 import type { Lookup } from "./interpolate.ts";
-import { MAX_APPLY_APPS } from "../../protocol/apply.ts";
+import { MAX_APPLY_APPS } from "../../protocol/apps/apply.ts";
 import type { LocalFiles } from "../documents/local-files.ts";
 import type { DocumentNode } from "../documents/node.ts";
 import type { Problems } from "../documents/problems.ts";

@@ -1,4 +1,4 @@
-import { looksSecret } from "../../protocol/secret-names.ts";
+import { looksSecret } from "../../protocol/apps/secret-names.ts";
 import type { Value } from "../documents/value.ts";
 import { MAX_ENV_FILE_BYTES, parseEnvFile } from "./env-file.ts";
 import type { Lookup } from "./interpolate.ts";

@@ -1,4 +1,4 @@
-import { UNLIMITED_SWAP } from "../../protocol/container-rights.ts";
+import { UNLIMITED_SWAP } from "../../protocol/apps/container-rights.ts";
 import type { Value } from "../documents/value.ts";
 import { readSize, sizeOf } from "./quantities.ts";
 import { refuseUnknown } from "./unknown.ts";

@@ -1,4 +1,4 @@
-import { hasFloatingTag, parseImageReference } from "../../protocol/image-reference.ts";
+import { hasFloatingTag, parseImageReference } from "../../protocol/apps/image-reference.ts";
 import type { Value } from "../documents/value.ts";
 import type { Converter, ServiceDraft } from "./service.ts";
 

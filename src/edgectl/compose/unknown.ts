@@ -1,4 +1,4 @@
-import { closestName } from "../../protocol/closest-name.ts";
+import { closestName } from "../../protocol/values/closest-name.ts";
 import type { Value } from "../documents/value.ts";
 
 /** Adds a problem for each key that is not known. Keys that begin with `x-` are ignored, as the specification says. */

@@ -1,7 +1,7 @@
 import { EXIT, Failure, usageFailure } from "../failure.ts";
 import type { ConfigFile } from "./config-file.ts";
 import { hostname } from "node:os";
-import type { LoginKey } from "../../protocol/login-request.ts";
+import type { LoginKey } from "../../protocol/people/login-request.ts";
 import type { ApiClient } from "../api/client.ts";
 import { askedPauseMs, isPassing } from "../api/network-failure.ts";
 import { fetchLoginKey, startLogin } from "../api/people.ts";

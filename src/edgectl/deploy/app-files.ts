@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { InvalidArgumentError } from "commander";
-import type { AppFile, StoredFile } from "../../protocol/app-files.ts";
+import type { AppFile, StoredFile } from "../../protocol/apps/app-files.ts";
 import { MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
-import { normalizePath } from "../../protocol/normalize-path.ts";
+import { normalizePath } from "../../protocol/values/normalize-path.ts";
 import { usageFailure } from "../failure.ts";
 import { contentFields, contentOf } from "../documents/file-content.ts";
 

@@ -1,6 +1,6 @@
-import type { AppFile } from "../../protocol/app-files.ts";
-import { normalizePath } from "../../protocol/normalize-path.ts";
-import type { AppSpec, PortMapping, Volume } from "../../protocol/app-spec.ts";
+import type { AppFile } from "../../protocol/apps/app-files.ts";
+import { normalizePath } from "../../protocol/values/normalize-path.ts";
+import type { AppSpec, PortMapping, Volume } from "../../protocol/apps/app-spec.ts";
 import { looksLikeYaml } from "../../lib/looks-like-yaml.ts";
 import { loadDocument } from "../documents/load.ts";
 import { toJson } from "../documents/node.ts";
@@ -8,7 +8,7 @@ import { Problems } from "../documents/problems.ts";
 import { usageFailure } from "../failure.ts";
 import { type ContainerEntries, mergeContainerEntries } from "./container-flags.ts";
 import type { DeviceMapping, EnvironmentEntry } from "./parse-options.ts";
-import { JsonLimitError, parseBoundedJson } from "../../protocol/bounded-json.ts";
+import { JsonLimitError, parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 
 /** The app as given by options. */
 export interface AppFlags {

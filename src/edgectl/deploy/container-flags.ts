@@ -1,5 +1,5 @@
-import { canonicalCapability } from "../../protocol/capabilities.ts";
-import { normalizePath } from "../../protocol/normalize-path.ts";
+import { canonicalCapability } from "../../protocol/apps/capabilities.ts";
+import { normalizePath } from "../../protocol/values/normalize-path.ts";
 import { usageFailure } from "../failure.ts";
 import type { ExtraHost, KeyValue, TmpfsMount, Ulimit } from "./parse-options.ts";
 

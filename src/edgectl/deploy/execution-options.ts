@@ -1,4 +1,4 @@
-import type { RegistryAuth } from "../../protocol/deploy-request.ts";
+import type { RegistryAuth } from "../../protocol/apps/deploy-request.ts";
 import { usageFailure } from "../failure.ts";
 import { type Io, readTextOrStdin } from "../io.ts";
 

@@ -1,6 +1,6 @@
 import { type BackoffOptions, fullJitter } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { isFinal } from "../../protocol/deployment-event.ts";
+import { isFinal } from "../../protocol/deployments/deployment-event.ts";
 import type { EventStream, StreamedEvent } from "../api/deployments.ts";
 import { NetworkFailure } from "../api/network-failure.ts";
 import { ServiceFailure } from "../api/service-failure.ts";

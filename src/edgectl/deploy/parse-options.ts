@@ -1,10 +1,10 @@
 import { InvalidArgumentError } from "commander";
-import type { AppSpec, PortMapping, Volume } from "../../protocol/app-spec.ts";
-import { UNLIMITED_SWAP } from "../../protocol/container-rights.ts";
-import { parseOwner, volumeName } from "../../protocol/volume-fields.ts";
+import type { AppSpec, PortMapping, Volume } from "../../protocol/apps/app-spec.ts";
+import { UNLIMITED_SWAP } from "../../protocol/apps/container-rights.ts";
+import { parseOwner, volumeName } from "../../protocol/apps/volume-fields.ts";
 import { usageFailure } from "../failure.ts";
-import { canonicalCapability } from "../../protocol/capabilities.ts";
-import type { ContainerOptions } from "../../protocol/container-options.ts";
+import { canonicalCapability } from "../../protocol/apps/capabilities.ts";
+import type { ContainerOptions } from "../../protocol/apps/container-options.ts";
 
 export type DeviceMapping = NonNullable<AppSpec["devices"]>[number];
 

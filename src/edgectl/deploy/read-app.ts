@@ -1,4 +1,4 @@
-import type { PortMapping, Volume } from "../../protocol/app-spec.ts";
+import type { PortMapping, Volume } from "../../protocol/apps/app-spec.ts";
 import { usageFailure } from "../failure.ts";
 import { type Io, readTextFile, readTextOrStdin } from "../io.ts";
 import { type FileOption, readAppFiles } from "./app-files.ts";

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { gunzipSync, gzipSync } from "node:zlib";
-import type { AppFile } from "../../protocol/app-files.ts";
+import type { AppFile } from "../../protocol/apps/app-files.ts";
 
 type Content = Pick<AppFile, "content" | "content_base64" | "content_gzip">;
 

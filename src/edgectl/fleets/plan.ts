@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
-import type { RolloutStrategy } from "../../protocol/rollout-strategy.ts";
+import type { RolloutStrategy } from "../../protocol/fleets/rollout-strategy.ts";
 import type { Fleet, RevisionDetails } from "../api/fleets.ts";
 import { diffApp, type FieldChange } from "../apply/diff.ts";
-import { type AppDocument, entriesOf } from "../../protocol/fields-in-force.ts";
-import { appFileUpdates, type StoredFile } from "../../protocol/app-files.ts";
+import { type AppDocument, entriesOf } from "../../protocol/apps/fields-in-force.ts";
+import { appFileUpdates, type StoredFile } from "../../protocol/apps/app-files.ts";
 import { describeFiles } from "../deploy/app-files.ts";
 import type { AppPlan } from "../apply/plan.ts";
 import type { FleetFile, RevisionApp } from "./fleet-file.ts";

@@ -1,4 +1,4 @@
-import { splitDeployRequest } from "../../protocol/deploy-request.ts";
+import { splitDeployRequest } from "../../protocol/apps/deploy-request.ts";
 import { noteOutside, readBounded } from "../compose/local-content.ts";
 import { refuseUnknownKey } from "../compose/unknown.ts";
 import type { LocalFiles } from "../documents/local-files.ts";

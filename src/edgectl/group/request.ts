@@ -1,6 +1,6 @@
-import { type ApplyRequestInput, applyRequestSchema, MAX_APPLY_BYTES } from "../../protocol/apply.ts";
-import { IN_WORDS } from "../../protocol/issue-words.ts";
-import { listIssues } from "../../protocol/request-error.ts";
+import { type ApplyRequestInput, applyRequestSchema, MAX_APPLY_BYTES } from "../../protocol/apps/apply.ts";
+import { IN_WORDS } from "../../protocol/values/issue-words.ts";
+import { listIssues } from "../../protocol/errors/request-error.ts";
 import type { Place } from "../documents/node.ts";
 import type { Problems } from "../documents/problems.ts";
 import type { Draft, DraftApp } from "./draft.ts";

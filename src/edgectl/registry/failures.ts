@@ -3,7 +3,7 @@ import type { RegistryResponse } from "../../lib/registry/http.ts";
 import type { RegistryErrors, RegistryProblem } from "../../lib/registry/problem.ts";
 import { BodyTooLongError } from "../../lib/registry/read-body.ts";
 import { EXIT, Failure } from "../failure.ts";
-import { parseBoundedJson } from "../../protocol/bounded-json.ts";
+import { parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 
 const MAX_REASON_LENGTH = 200;
 

@@ -5,7 +5,7 @@ import { type FollowFlags, requestDeployment } from "./run-deployment.ts";
 import { EXIT, Failure, usageFailure } from "../failure.ts";
 import { renderPlan } from "../views/plan-view.ts";
 import type { DiffOptions } from "../apply/diff.ts";
-import type { AppDocument } from "../../protocol/fields-in-force.ts";
+import type { AppDocument } from "../../protocol/apps/fields-in-force.ts";
 import { type AppPlan, planApp, secretsToGive, updateFor } from "../apply/plan.ts";
 import type { DesiredApp } from "../apply/read-app-file.ts";
 

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { applyPlanSchema } from "../../protocol/apply.ts";
+import { applyPlanSchema } from "../../protocol/apps/apply.ts";
 import { listApps } from "../api/apps.ts";
 import { type ApiClient, apiPath, type ApiRequest } from "../api/client.ts";
 import { confirmApply } from "./apply-app.ts";

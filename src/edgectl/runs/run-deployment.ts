@@ -1,5 +1,5 @@
 import { renderTimings } from "../../lib/terminal/timings-table.ts";
-import { withoutTimings } from "../../protocol/deployment-timings.ts";
+import { withoutTimings } from "../../protocol/deployments/deployment-timings.ts";
 import type { ApiClient, ApiRequest } from "../api/client.ts";
 import { deploymentsPath, openEventStream, type StreamedEvent } from "../api/deployments.ts";
 import type { Context } from "../context.ts";

@@ -1,4 +1,4 @@
-import type { SimType } from "../../protocol/sim.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import type { ApiClient } from "../api/client.ts";
 import { getDataUsage, getUsage, type Usage } from "../api/usage.ts";
 import { ServiceFailure } from "../api/service-failure.ts";

@@ -1,4 +1,4 @@
-import type { SimType } from "../../protocol/sim.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import type { ApiClient } from "../api/client.ts";
 import { refreshSim, type Sim } from "../api/sims.ts";
 import { findSims } from "./read-sims.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
-import type { SimType } from "../../protocol/sim.ts";
+import type { SimType } from "../../protocol/assets/sim.ts";
 import type { ApiClient } from "../api/client.ts";
 import { askedPauseMs, isPassing } from "../api/network-failure.ts";
 import { listAssetSims, refreshSim, type Sim } from "../api/sims.ts";

@@ -1,7 +1,7 @@
 import type { ReceiveCredit } from "../../lib/stream-receiver.ts";
 import type { StreamSender } from "../../lib/stream-sender.ts";
-import { STREAM_CHANNELS, type StreamChannelId } from "../../protocol/stream-data.ts";
-import type { ClientStreamFrame, StreamEnd } from "../../protocol/streams.ts";
+import { STREAM_CHANNELS, type StreamChannelId } from "../../protocol/link/stream-data.ts";
+import type { ClientStreamFrame, StreamEnd } from "../../protocol/link/streams.ts";
 
 export interface StreamData {
   readonly channel: StreamChannelId;

@@ -6,8 +6,8 @@ import { BodyTooLongError, readAll } from "../../lib/registry/read-body.ts";
 import { CreditPool } from "../../lib/stream-receiver.ts";
 import { StreamSender } from "../../lib/stream-sender.ts";
 import { VERSION } from "../../lib/version.ts";
-import { JSON_LIMITS } from "../../protocol/bounded-json.ts";
-import { decodeStreamMessage } from "../../protocol/stream-data.ts";
+import { JSON_LIMITS } from "../../protocol/values/bounded-json.ts";
+import { decodeStreamMessage } from "../../protocol/link/stream-data.ts";
 import {
   type ClientStreamFrame,
   type DeviceStreamFrame,
@@ -16,7 +16,7 @@ import {
   type StreamEnd,
   type StreamKind,
   type StreamParams,
-} from "../../protocol/streams.ts";
+} from "../../protocol/link/streams.ts";
 import { toNetworkFailure } from "../api/network-failure.ts";
 import { apiPath } from "../api/client.ts";
 import { toServiceFailure } from "../api/service-failure.ts";

@@ -1,4 +1,4 @@
-import { BROWSER_COOKIE, OIDC_COOKIE, SESSION_COOKIE } from "../../protocol/cookies.ts";
+import { BROWSER_COOKIE, OIDC_COOKIE, SESSION_COOKIE } from "../../protocol/people/cookies.ts";
 
 const OWN = [SESSION_COOKIE, BROWSER_COOKIE, OIDC_COOKIE];
 const NAMES: ReadonlySet<string> = new Set(OWN.flatMap((name) => [name, `__Host-${name}`]));

@@ -1,6 +1,6 @@
 import { untilDrained } from "../../lib/until-drained.ts";
-import { STREAM_CHANNELS } from "../../protocol/stream-data.ts";
-import type { StreamParams } from "../../protocol/streams.ts";
+import { STREAM_CHANNELS } from "../../protocol/link/stream-data.ts";
+import type { StreamParams } from "../../protocol/link/streams.ts";
 import { EXIT, Failure, SilentExit } from "../failure.ts";
 import type { RawStreams } from "../io.ts";
 import type { ClientStream } from "./client-stream.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { untilDrained } from "../../lib/until-drained.ts";
-import { STREAM_CHANNELS } from "../../protocol/stream-data.ts";
+import { STREAM_CHANNELS } from "../../protocol/link/stream-data.ts";
 import { Failure, usageFailure } from "../failure.ts";
 import type { ClientStream } from "./client-stream.ts";
 import { CookieScreen } from "./cookie-screen.ts";

@@ -4,7 +4,7 @@ import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { isTerminal, type Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
 import { LiveLine, renderBar } from "./live-line.ts";
-import { progressDetails } from "../../protocol/deployment-event.ts";
+import { progressDetails } from "../../protocol/deployments/deployment-event.ts";
 import type { Printer } from "../printer.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import type { Clock } from "../../lib/clock.ts";

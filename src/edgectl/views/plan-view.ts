@@ -4,7 +4,7 @@ import { displayWidth, padEnd } from "../../lib/terminal/width.ts";
 import type { FieldChange } from "../apply/diff.ts";
 import type { AppPlan } from "../apply/plan.ts";
 import { fieldText } from "./spec-fields.ts";
-import type { PlannedChange } from "../../protocol/apply.ts";
+import type { PlannedChange } from "../../protocol/apps/apply.ts";
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import type { MappedPort } from "../group/map-ports.ts";
 

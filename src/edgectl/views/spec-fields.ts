@@ -1,7 +1,7 @@
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
-import { UNLIMITED_SWAP } from "../../protocol/container-rights.ts";
+import { UNLIMITED_SWAP } from "../../protocol/apps/container-rights.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

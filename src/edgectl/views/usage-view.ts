@@ -1,4 +1,4 @@
-import type { Granularity } from "../../protocol/usage.ts";
+import type { Granularity } from "../../protocol/assets/usage.ts";
 import type { DataUsage, DataUsageDay, Usage, UsageEntry } from "../api/usage.ts";
 import { renderChartBar } from "./live-line.ts";
 import { formatBytes, formatBytesOrDash } from "../../lib/terminal/bytes.ts";

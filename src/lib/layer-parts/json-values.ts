@@ -1,4 +1,4 @@
-import { JsonLimitError, parseBoundedJson } from "../../protocol/bounded-json.ts";
+import { JsonLimitError, parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 import { LayoutError } from "./layer-layout.ts";
 
 const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];

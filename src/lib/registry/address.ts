@@ -1,4 +1,4 @@
-import { parseImageReference } from "../../protocol/image-reference.ts";
+import { parseImageReference } from "../../protocol/apps/image-reference.ts";
 
 /** A reference as the parts of a request to a registry. */
 export interface ImageAddress {

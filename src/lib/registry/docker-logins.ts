@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
-import { parseBoundedJson } from "../../protocol/bounded-json.ts";
+import { parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 import { canonicalRegistry } from "./address.ts";
 import type { RunHelper } from "./credential-helper.ts";
 import type { RegistryLogin } from "./login.ts";

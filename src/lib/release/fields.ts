@@ -1,4 +1,4 @@
-import { type JsonKind, parseBoundedJson } from "../../protocol/bounded-json.ts";
+import { type JsonKind, parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 import { ReleaseError } from "./release-error.ts";
 import { isVersion } from "./version-order.ts";
 

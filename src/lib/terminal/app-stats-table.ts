@@ -1,4 +1,4 @@
-import type { AppUsage } from "../../protocol/app-stats.ts";
+import type { AppUsage } from "../../protocol/apps/app-stats.ts";
 import { formatBytes, formatBytesOrDash } from "./bytes.ts";
 import { sanitizeLine } from "./sanitize.ts";
 import { renderTable } from "./table.ts";

@@ -1,4 +1,4 @@
-import { type DeploymentTimings, timingsOf } from "../../protocol/deployment-timings.ts";
+import { type DeploymentTimings, timingsOf } from "../../protocol/deployments/deployment-timings.ts";
 import { sanitizeLine } from "./sanitize.ts";
 import { renderTable } from "./table.ts";
 import type { Theme } from "./theme.ts";

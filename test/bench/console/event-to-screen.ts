@@ -1,5 +1,5 @@
 import { median } from "../measure.ts";
-import type { AccountEvent } from "../../../src/protocol/account-event.ts";
+import type { AccountEvent } from "../../../src/protocol/assets/account-event.ts";
 import { openStream, type EventStream } from "../../support/event-stream.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
 import { waitFor } from "../../support/wait-for.ts";

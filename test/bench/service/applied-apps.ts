@@ -1,5 +1,5 @@
-import type { AppReport } from "../../../src/protocol/app-report.ts";
-import type { AgentFrame } from "../../../src/protocol/frames.ts";
+import type { AppReport } from "../../../src/protocol/apps/app-report.ts";
+import type { AgentFrame } from "../../../src/protocol/link/frames.ts";
 
 /** What a simulated device reads of an apply request. */
 export interface AppliedGroup {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { startProgram } from "../../../scripts/system/program.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { registerAsset } from "../../../src/control-plane/assets/register-asset.ts";
-import { assetRegistrationSchema } from "../../../src/protocol/asset-request.ts";
+import { assetRegistrationSchema } from "../../../src/protocol/assets/asset-request.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 import { median, paired } from "../measure.ts";
 import { processorMs } from "../process-usage.ts";

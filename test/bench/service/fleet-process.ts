@@ -4,10 +4,10 @@ import { INITIAL_LINK_STATE, type LinkState, nextAttempt } from "../../../src/ag
 import { configSchema } from "../../../src/agent/config/schema.ts";
 import { toLinkConfig } from "../../../src/agent/link/to-link-config.ts";
 import { fullJitter } from "../../../src/lib/backoff.ts";
-import type { AppReport } from "../../../src/protocol/app-report.ts";
-import type { AgentFrame, ControlFrame } from "../../../src/protocol/frames.ts";
-import { deploymentsParamsSchema } from "../../../src/protocol/deployment-outcome.ts";
-import type { DeviceEvent } from "../../../src/protocol/deployment-event.ts";
+import type { AppReport } from "../../../src/protocol/apps/app-report.ts";
+import type { AgentFrame, ControlFrame } from "../../../src/protocol/link/frames.ts";
+import { deploymentsParamsSchema } from "../../../src/protocol/deployments/deployment-outcome.ts";
+import type { DeviceEvent } from "../../../src/protocol/deployments/deployment-event.ts";
 import { PROTOCOL_VERSION } from "../../../src/protocol/version.ts";
 import { type AppliedGroup, reportOf } from "./applied-apps.ts";
 

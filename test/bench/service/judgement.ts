@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
-import { applySchema } from "../../../src/protocol/apply.ts";
-import type { AppReport } from "../../../src/protocol/app-report.ts";
-import { parseSelector } from "../../../src/protocol/selector.ts";
+import { applySchema } from "../../../src/protocol/apps/apply.ts";
+import type { AppReport } from "../../../src/protocol/apps/app-report.ts";
+import { parseSelector } from "../../../src/protocol/fleets/selector.ts";
 import type { DeviceReport } from "../../../src/control-plane/core/device-report.ts";
 import { type Fleet, goalOf, type RevisionContent } from "../../../src/control-plane/core/fleets/fleet.ts";
 import { judgeMember, type MemberGoal } from "../../../src/control-plane/core/fleets/judge-member.ts";

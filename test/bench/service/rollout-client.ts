@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { RolloutBody } from "../../../src/protocol/rollout.ts";
+import type { RolloutBody } from "../../../src/protocol/fleets/rollout.ts";
 import type { Service } from "./service.ts";
 
 const FLEET = "bench";

@@ -3,7 +3,7 @@ import { mkdir, open, readFile } from "node:fs/promises";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createId, createSecret, hashSecret } from "../../../src/control-plane/secrets.ts";
+import { createId, createSecret, hashSecret } from "../../../src/control-plane/accounts/secrets.ts";
 import { prepareDataDir } from "../../../src/control-plane/data/data-dir.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";

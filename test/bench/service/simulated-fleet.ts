@@ -1,7 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { DatabaseSync } from "node:sqlite";
-import { createSecret, hashSecret } from "../../../src/control-plane/secrets.ts";
+import { createSecret, hashSecret } from "../../../src/control-plane/accounts/secrets.ts";
 import type { FleetOrder, FleetReport } from "./fleet-process.ts";
 
 /** Devices in processes of their own, over real WebSockets. */

@@ -1,5 +1,5 @@
 import { type AppRequest, change, deploy, type Target } from "../../../scripts/system/client.ts";
-import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
+import type { DeploymentEvent } from "../../../src/protocol/deployments/deployment-event.ts";
 import type { SeededRandom } from "../../support/chaos/seeded-random.ts";
 import { freeHostPort } from "../../support/free-port.ts";
 import { uniqueName, WEB_PORT } from "../../support/images.ts";

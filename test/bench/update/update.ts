@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { change, deploy } from "../../../scripts/system/client.ts";
-import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
+import type { DeploymentEvent } from "../../../src/protocol/deployments/deployment-event.ts";
 import { edgectlUser } from "../../support/edgectl/process.ts";
 import { succeed } from "../../support/command.ts";
 import { removeImage, uniqueName } from "../../support/images.ts";

@@ -8,8 +8,8 @@ import {
 } from "../../../src/agent/store/history.ts";
 import { openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
 import type { AgentStore } from "../../../src/agent/store/store.ts";
-import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
-import type { EventContent } from "../../../src/protocol/deployment-event.ts";
+import { parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";
+import type { EventContent } from "../../../src/protocol/deployments/deployment-event.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 

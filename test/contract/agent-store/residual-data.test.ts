@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type DeploymentRecord, newApp, newRecord } from "../../../src/agent/core/deployment/record.ts";
 import { openSqliteReader, openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
 import type { AgentStore, StoreChange } from "../../../src/agent/store/store.ts";
-import { type AppSpec, parseAppSpec } from "../../../src/protocol/app-spec.ts";
-import type { EventContent } from "../../../src/protocol/deployment-event.ts";
+import { type AppSpec, parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";
+import type { EventContent } from "../../../src/protocol/deployments/deployment-event.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 

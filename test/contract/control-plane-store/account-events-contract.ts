@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { AccountEvent } from "../../../src/protocol/account-event.ts";
+import type { AccountEvent } from "../../../src/protocol/assets/account-event.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import { fail } from "../../../src/control-plane/core/transitions.ts";
 import { reasonsOfBits } from "../../../src/control-plane/core/attention.ts";

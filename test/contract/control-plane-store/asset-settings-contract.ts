@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { parseSelector } from "../../../src/protocol/selector.ts";
-import { MAX_TAGS } from "../../../src/protocol/tags.ts";
+import { parseSelector } from "../../../src/protocol/fleets/selector.ts";
+import { MAX_TAGS } from "../../../src/protocol/fleets/tags.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import { ACCOUNT, describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";

@@ -4,7 +4,7 @@ import type { Deployment } from "../../../src/control-plane/core/deployment.ts";
 import type { DeploymentFilter } from "../../../src/control-plane/store/deployment-lists.ts";
 import { MAX_PAGE_BYTES } from "../../../src/control-plane/store/deployments.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
-import { parseSelector } from "../../../src/protocol/selector.ts";
+import { parseSelector } from "../../../src/protocol/fleets/selector.ts";
 import { commandOf, failed, receivedDeployment, SUCCEEDED, T0 } from "../../support/deployment-record.ts";
 import { createDeployment } from "../../support/store-deployment.ts";
 import { someAudit } from "../../support/control-plane/people.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { DeviceReport } from "../../../src/control-plane/core/device-report.ts";
-import type { DeviceDataUsage } from "../../../src/protocol/data-usage.ts";
+import type { DeviceDataUsage } from "../../../src/protocol/link/data-usage.ts";
 import { ACCOUNT, describeDomain, hash, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
 
 const report = (text: string): DeviceReport => ({ hash: text, apps: [], device: undefined });

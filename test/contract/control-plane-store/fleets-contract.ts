@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { matchesSelector, parseSelector, type SelectorTerm } from "../../../src/protocol/selector.ts";
+import { matchesSelector, parseSelector, type SelectorTerm } from "../../../src/protocol/fleets/selector.ts";
 import { KEPT_REVISIONS, MAX_FLEETS } from "../../../src/control-plane/store/fleets.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { someFleet, someRevision, someRollout, someRolloutEvent } from "../../support/control-plane/fleets.ts";

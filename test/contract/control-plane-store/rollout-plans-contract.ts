@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { MAX_PLANS } from "../../../src/control-plane/core/fleets/waves.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
-import type { SelectorTerm } from "../../../src/protocol/selector.ts";
+import type { SelectorTerm } from "../../../src/protocol/fleets/selector.ts";
 import { someFleet, somePlan, someRollout, someRolloutEvent, someTarget } from "../../support/control-plane/fleets.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import { describeDomain, openWithAccounts, register, SOME_TIME, someAsset, type StoreHarness } from "./harness.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { periodOf } from "../../../src/control-plane/core/usage-period.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import type { UsageRecord } from "../../../src/control-plane/store/usage.ts";
-import { type Granularity, granularitySchema } from "../../../src/protocol/usage.ts";
+import { type Granularity, granularitySchema } from "../../../src/protocol/assets/usage.ts";
 import { someSuperSim } from "../../support/control-plane/sims.ts";
 import { recordsOf } from "../../support/control-plane/usage-records.ts";
 import { describeDomain, openWithAccounts, register, someAsset, type StoreHarness, PROPERTY_RUNS } from "./harness.ts";

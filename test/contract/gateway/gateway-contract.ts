@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { EdgeError } from "../../../src/protocol/errors.ts";
-import { STREAM_CHANNELS } from "../../../src/protocol/stream-data.ts";
-import { MAX_STREAM_CREDIT } from "../../../src/protocol/streams.ts";
+import { EdgeError } from "../../../src/protocol/errors/errors.ts";
+import { STREAM_CHANNELS } from "../../../src/protocol/link/stream-data.ts";
+import { MAX_STREAM_CREDIT } from "../../../src/protocol/link/streams.ts";
 import { RecordedQuery, RecordedStream } from "../../support/gateway/recorded-sink.ts";
 import { waitFor } from "../../support/wait-for.ts";
 import { ASSET, AUTH, DEPLOYMENT, type GatewayHarness, type GatewayRig } from "./harness.ts";

@@ -1,11 +1,11 @@
-import type { DeviceGateway } from "../../../src/control-plane/gateway/device-gateway.ts";
-import { LinkedGateway } from "../../../src/control-plane/gateway/linked-gateway.ts";
-import { LocalGateway } from "../../../src/control-plane/gateway/local-gateway.ts";
-import type { StreamGateway } from "../../../src/control-plane/gateway/stream-gateway.ts";
+import type { DeviceGateway } from "../../../src/control-plane/devices/gateway/device-gateway.ts";
+import { LinkedGateway } from "../../../src/control-plane/devices/gateway/linked-gateway.ts";
+import { LocalGateway } from "../../../src/control-plane/devices/gateway/local-gateway.ts";
+import type { StreamGateway } from "../../../src/control-plane/devices/gateway/stream-gateway.ts";
 import type { MessageLink } from "../../../src/control-plane/bus/message-link.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import type { Clock } from "../../../src/lib/clock.ts";
-import type { RegistryAuth } from "../../../src/protocol/deploy-request.ts";
+import type { RegistryAuth } from "../../../src/protocol/apps/deploy-request.ts";
 import { FakeSession } from "../../support/gateway/fake-session.ts";
 import { captureLog } from "../../support/link/log-capture.ts";
 import { waitFor } from "../../support/wait-for.ts";

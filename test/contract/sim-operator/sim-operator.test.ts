@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { SimType } from "../../../src/protocol/sim.ts";
+import type { SimType } from "../../../src/protocol/assets/sim.ts";
 import { EmnifyOperator } from "../../../src/control-plane/sim-operator/emnify/emnify-operator.ts";
 import type {
   OperatorSim,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
+import type { DeploymentEvent } from "../../../src/protocol/deployments/deployment-event.ts";
 import { RetryingClient } from "../../support/chaos/client.ts";
 import { postgresUnavailableReason } from "../../support/postgres.ts";
 import { Cluster } from "../../support/system/cluster.ts";

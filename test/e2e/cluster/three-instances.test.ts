@@ -1,6 +1,6 @@
 import { type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { isFinal } from "../../../src/protocol/deployment-event.ts";
+import { isFinal } from "../../../src/protocol/deployments/deployment-event.ts";
 import { openStream } from "../../support/event-stream.ts";
 import { loadImage, uniqueName, webImage } from "../../support/images.ts";
 import { PrivateEngine } from "../../support/private-engine.ts";

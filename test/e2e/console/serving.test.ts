@@ -1,7 +1,7 @@
 import { readFile, readdir } from "node:fs/promises";
 import { request } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { CONSOLE_PATHS } from "../../../src/protocol/console-paths.ts";
+import { CONSOLE_PATHS } from "../../../src/protocol/people/console-paths.ts";
 import { ControlProcess } from "../../support/system/control.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 

@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LocalAgent } from "../../support/agent-local/local-agent.ts";
-import type { AppStats } from "../../../src/protocol/app-stats.ts";
+import type { AppStats } from "../../../src/protocol/apps/app-stats.ts";
 import { freeHostPort } from "../../support/free-port.ts";
 import { crasherImage, engineRequest, loadImage, webImage } from "../../support/images.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../../support/private-engine.ts";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
-import { appSpecSchema } from "../../../src/protocol/app-spec.ts";
+import { appSpecSchema } from "../../../src/protocol/apps/app-spec.ts";
 import { LocalAgent } from "../../support/agent-local/local-agent.ts";
 import { freePort } from "../../support/free-port.ts";
 import { CertificateAuthority } from "../../support/link/certificates.ts";

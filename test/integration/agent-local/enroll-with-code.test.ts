@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { issueCode } from "../../../src/control-plane/enrolment/codes.ts";
+import { issueCode } from "../../../src/control-plane/assets/enrolment-codes.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { LocalAgent } from "../../support/agent-local/local-agent.ts";
 import { type ControlPlane, startControlPlane, type TestAsset } from "../../support/control-plane.ts";

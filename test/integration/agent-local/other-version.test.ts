@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LocalClient } from "../../../src/agent/local/client.ts";
 import { LocalError } from "../../../src/agent/local/local-error.ts";
 import { VERSION } from "../../../src/lib/version.ts";
-import { JSON_LIMITS } from "../../../src/protocol/bounded-json.ts";
+import { JSON_LIMITS } from "../../../src/protocol/values/bounded-json.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 const STATUS = {

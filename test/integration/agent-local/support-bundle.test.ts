@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newApp, newRecord } from "../../../src/agent/core/deployment/record.ts";
 import { openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
-import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
+import { parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 import { LocalAgent, DEVICE_TOKEN } from "../../support/agent-local/local-agent.ts";
 import { ControlPeer } from "../../support/link/control-peer.ts";
 import { startScriptedEngine } from "../../support/scripted-engine.ts";

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newApp, newRecord } from "../../../src/agent/core/deployment/record.ts";
 import { openStore } from "../../../src/agent/store/open-store.ts";
 import { type AgentStore, StoreError } from "../../../src/agent/store/store.ts";
-import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
+import { parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { succeed } from "../../support/command.ts";
 import { smallDisk, smallDiskUnavailableReason } from "../../support/small-disk.ts";

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { newRecord } from "../../../src/agent/core/deployment/record.ts";
 import { openStore } from "../../../src/agent/store/open-store.ts";
 import { StoreError } from "../../../src/agent/store/store.ts";
-import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
+import { parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { fillDisk } from "../../support/fill-disk.ts";
 import { smallDisk } from "../../support/small-disk.ts";

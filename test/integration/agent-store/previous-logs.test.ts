@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, readdirSync, statSync, writeFileSync } from
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createPreviousLogs, type PreviousLogs } from "../../../src/agent/store/previous-logs.ts";
-import type { AppLogLine } from "../../../src/protocol/app-log.ts";
+import type { AppLogLine } from "../../../src/protocol/apps/app-log.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 let directory: Awaited<ReturnType<typeof tempDir>>;

@@ -5,7 +5,7 @@ import {
   accountEventSchema,
   accountStreamNoteSchema,
   type AccountStreamNote,
-} from "../../../src/protocol/account-event.ts";
+} from "../../../src/protocol/assets/account-event.ts";
 import { apiClient } from "../../support/api-client.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { someFacts } from "../../support/control-plane/device-samples.ts";

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
-import { issueCode } from "../../../src/control-plane/enrolment/codes.ts";
+import { issueCode } from "../../../src/control-plane/assets/enrolment-codes.ts";
 import { ENDPOINT_ACTIONS } from "../../../src/control-plane/core/people/endpoint-actions.ts";
 import { AUDIT_ACTIONS } from "../../../src/control-plane/core/people/audit-actions.ts";
-import { hashSecret } from "../../../src/control-plane/secrets.ts";
+import { hashSecret } from "../../../src/control-plane/accounts/secrets.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { auditRowsOf, call, type Reply } from "../../support/control-plane/audit-rows.ts";
 import { captureLogText } from "../../support/captured-log.ts";

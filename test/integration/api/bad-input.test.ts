@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { ERRORS } from "../../../src/protocol/errors.ts";
+import { ERRORS } from "../../../src/protocol/errors/errors.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
 import { type CapturedLog, captureLogText } from "../../support/captured-log.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { issueCode } from "../../../src/control-plane/enrolment/codes.ts";
+import { issueCode } from "../../../src/control-plane/assets/enrolment-codes.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 

@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { PasswordHasher } from "../../../src/control-plane/people/password-hasher.ts";
+import { PasswordHasher } from "../../../src/control-plane/accounts/password-hasher.ts";
 import { type ControlPlane, startControlPlane, type TestAsset } from "../../support/control-plane.ts";
 import { QUICK_HASH, someAudit, someUser } from "../../support/control-plane/people.ts";
 import { attacksOn, openSocket } from "../../support/cross-site-attacks.ts";

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { issueCode } from "../../../src/control-plane/enrolment/codes.ts";
+import { issueCode } from "../../../src/control-plane/assets/enrolment-codes.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
-import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
+import { CLOSE_CODES } from "../../../src/protocol/link/frames.ts";
 import { type ControlPlane, startControlPlane, type TestAsset } from "../../support/control-plane.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { FakeDevice } from "../../support/fake-device.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ERRORS } from "../../../src/protocol/errors.ts";
+import { ERRORS } from "../../../src/protocol/errors/errors.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
 import { arbitraryRequest, type ArbitraryRequest } from "../../support/openapi/arbitrary-request.ts";

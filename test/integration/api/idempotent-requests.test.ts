@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createSecret, hashSecret } from "../../../src/control-plane/secrets.ts";
+import { createSecret, hashSecret } from "../../../src/control-plane/accounts/secrets.ts";
 import { someAudit, someSession } from "../../support/control-plane/people.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { MAX_IDEMPOTENT_REQUEST_MS } from "../../../src/control-plane/store/idempotency.ts";

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { hashSecret } from "../../../src/control-plane/secrets.ts";
+import { hashSecret } from "../../../src/control-plane/accounts/secrets.ts";
 import { apiClient } from "../../support/api-client.ts";
 import { startControlPlane } from "../../support/control-plane.ts";
 

@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { AccountEvent } from "../../../src/protocol/account-event.ts";
-import type { AssetList } from "../../../src/protocol/asset.ts";
+import type { AccountEvent } from "../../../src/protocol/assets/account-event.ts";
+import type { AssetList } from "../../../src/protocol/assets/asset.ts";
 import { apiClient } from "../../support/api-client.ts";
 import { type ControlPlane, startControlPlane, type TestAccount, type TestAsset } from "../../support/control-plane.ts";
 import { type EventStream, openStream } from "../../support/event-stream.ts";

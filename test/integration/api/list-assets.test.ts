@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { AssetList } from "../../../src/protocol/asset.ts";
+import type { AssetList } from "../../../src/protocol/assets/asset.ts";
 import { type ApiClient, apiClient } from "../../support/api-client.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";

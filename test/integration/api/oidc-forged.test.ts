@@ -1,9 +1,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { OidcProvider } from "../../../src/control-plane/people/oidc/provider.ts";
-import { oidcSettingsOf } from "../../../src/control-plane/oidc-config.ts";
-import { configSchema } from "../../../src/control-plane/config.ts";
+import { OidcProvider } from "../../../src/control-plane/accounts/oidc/provider.ts";
+import { oidcSettingsOf } from "../../../src/control-plane/config/oidc-config.ts";
+import { configSchema } from "../../../src/control-plane/config/config.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { OidcRig } from "../../support/oidc/oidc-rig.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ERRORS } from "../../../src/protocol/errors.ts";
+import { ERRORS } from "../../../src/protocol/errors/errors.ts";
 import { type ControlPlane, startControlPlane } from "../../support/control-plane.ts";
 import { Conformance, type OpenApiDocument } from "../../support/openapi/conformance.ts";
 import { readDocument } from "../../support/openapi/read-document.ts";

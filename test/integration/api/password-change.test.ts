@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { createCode } from "../../../src/control-plane/people/one-time-link.ts";
+import { createCode } from "../../../src/control-plane/accounts/one-time-link.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { Browser } from "../../support/browser.ts";
 import { startControlPlane } from "../../support/control-plane.ts";

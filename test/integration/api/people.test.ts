@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
-import { createCode } from "../../../src/control-plane/people/one-time-link.ts";
-import { hashSecret } from "../../../src/control-plane/secrets.ts";
+import { createCode } from "../../../src/control-plane/accounts/one-time-link.ts";
+import { hashSecret } from "../../../src/control-plane/accounts/secrets.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { apiClient } from "../../support/api-client.ts";
 import { Browser } from "../../support/browser.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
-import { PasswordHasher } from "../../../src/control-plane/people/password-hasher.ts";
+import { PasswordHasher } from "../../../src/control-plane/accounts/password-hasher.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from "../../support/control-plane.ts";
 import { QUICK_HASH, someAudit } from "../../support/control-plane/people.ts";

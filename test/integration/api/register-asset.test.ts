@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiClient } from "../../support/api-client.ts";
 import { type ControlPlane, startControlPlane } from "../../support/control-plane.ts";
-import { hashSecret } from "../../../src/control-plane/secrets.ts";
+import { hashSecret } from "../../../src/control-plane/accounts/secrets.ts";
 
 let control: ControlPlane;
 beforeAll(async () => {

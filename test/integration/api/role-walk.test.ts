@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Role, ROLES } from "../../../src/control-plane/core/people/roles.ts";
-import { PasswordHasher } from "../../../src/control-plane/people/password-hasher.ts";
+import { PasswordHasher } from "../../../src/control-plane/accounts/password-hasher.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { QUICK_HASH } from "../../support/control-plane/people.ts";
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";

@@ -1,7 +1,7 @@
 import { Agent, request } from "node:http";
 import { expect, test } from "vitest";
 import type { PasswordAlgorithm } from "../../../src/control-plane/core/people/password-hash.ts";
-import { PasswordHasher } from "../../../src/control-plane/people/password-hasher.ts";
+import { PasswordHasher } from "../../../src/control-plane/accounts/password-hasher.ts";
 import { startControlPlane } from "../../support/control-plane.ts";
 import { someAudit, someUser } from "../../support/control-plane/people.ts";
 

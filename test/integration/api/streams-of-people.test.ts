@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { PasswordHasher } from "../../../src/control-plane/people/password-hasher.ts";
+import { PasswordHasher } from "../../../src/control-plane/accounts/password-hasher.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { MAX_SESSIONS_PER_USER } from "../../../src/control-plane/store/user-sessions.ts";
 import { Browser } from "../../support/browser.ts";

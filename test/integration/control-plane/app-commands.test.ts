@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ADDED_FIELDS } from "../../../src/protocol/added-fields.ts";
-import { type ProtocolFeature, supports } from "../../../src/protocol/features.ts";
+import { ADDED_FIELDS } from "../../../src/protocol/apps/added-fields.ts";
+import { type ProtocolFeature, supports } from "../../../src/protocol/link/features.ts";
 import { apiClient } from "../../support/api-client.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { type EventStream, openStream, type StreamRequest } from "../../support/event-stream.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ApplyRequestInput, MAX_APPLY_APPS } from "../../../src/protocol/apply.ts";
+import { type ApplyRequestInput, MAX_APPLY_APPS } from "../../../src/protocol/apps/apply.ts";
 import { MAX_FRAME_BYTES } from "../../../src/protocol/limits.ts";
 import { apiClient } from "../../support/api-client.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";

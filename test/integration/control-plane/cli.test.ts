@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { prepareDataDir } from "../../../src/control-plane/data/data-dir.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
-import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
+import { CLOSE_CODES } from "../../../src/protocol/link/frames.ts";
 import { type RunningCommand, run, start } from "../../support/command.ts";
 import { edgeControl } from "../../support/control-plane/edge-control.ts";
 import { openStream } from "../../support/event-stream.ts";

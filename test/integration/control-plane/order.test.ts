@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { ErrorCode } from "../../../src/protocol/errors.ts";
+import type { ErrorCode } from "../../../src/protocol/errors/errors.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { type EventStream, openStream } from "../../support/event-stream.ts";
 import { FakeDevice } from "../../support/fake-device.ts";

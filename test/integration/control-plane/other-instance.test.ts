@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { InProcessBus } from "../../../src/control-plane/bus/in-process-bus.ts";
-import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
+import { CLOSE_CODES } from "../../../src/protocol/link/frames.ts";
 import { type ControlPlane, startControlPlane, type TestAccount, type TestAsset } from "../../support/control-plane.ts";
 import { openStream } from "../../support/event-stream.ts";
 import { FakeClock } from "../../support/fake-clock.ts";

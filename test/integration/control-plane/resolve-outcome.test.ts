@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { DeploymentOutcome } from "../../../src/protocol/deployment-outcome.ts";
+import type { DeploymentOutcome } from "../../../src/protocol/deployments/deployment-outcome.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { type EventStream, openStream } from "../../support/event-stream.ts";
 import { FakeClock } from "../../support/fake-clock.ts";

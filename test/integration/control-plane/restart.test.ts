@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
+import { CLOSE_CODES } from "../../../src/protocol/link/frames.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { type EventStream, openStream } from "../../support/event-stream.ts";
 import { FakeClock } from "../../support/fake-clock.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_CONNECTIONS_PER_ASSET } from "../../../src/control-plane/hub/connection-registry.ts";
+import { MAX_CONNECTIONS_PER_ASSET } from "../../../src/control-plane/devices/hub/connection-registry.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
-import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
+import { CLOSE_CODES } from "../../../src/protocol/link/frames.ts";
 import { MAX_FRAME_BYTES } from "../../../src/protocol/limits.ts";
 import { PROTOCOL_VERSION } from "../../../src/protocol/version.ts";
 import { captureLogText } from "../../support/captured-log.ts";

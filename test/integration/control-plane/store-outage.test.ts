@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { issueCode } from "../../../src/control-plane/enrolment/codes.ts";
+import { issueCode } from "../../../src/control-plane/assets/enrolment-codes.ts";
 import type { Clock } from "../../../src/lib/clock.ts";
 import { StoreOutageLog } from "../../../src/control-plane/store/outage-log.ts";
 import { watchedStore } from "../../../src/control-plane/store/watched-store.ts";

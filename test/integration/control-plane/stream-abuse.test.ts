@@ -1,6 +1,6 @@
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
-import { STREAM_CHANNELS } from "../../../src/protocol/stream-data.ts";
+import { CLOSE_CODES } from "../../../src/protocol/link/frames.ts";
+import { STREAM_CHANNELS } from "../../../src/protocol/link/stream-data.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { type ControlPlane, startControlPlane, type TestAccount, type TestAsset } from "../../support/control-plane.ts";
 import { FakeDevice } from "../../support/fake-device.ts";

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
-import { decodeStreamMessage, encodeArrival, encodeStreamData } from "../../../src/protocol/stream-data.ts";
-import { MAX_STREAM_CREDIT } from "../../../src/protocol/streams.ts";
+import { CLOSE_CODES } from "../../../src/protocol/link/frames.ts";
+import { decodeStreamMessage, encodeArrival, encodeStreamData } from "../../../src/protocol/link/stream-data.ts";
+import { MAX_STREAM_CREDIT } from "../../../src/protocol/link/streams.ts";
 import { type ControlPlane, startControlPlane, type TestAccount, type TestAsset } from "../../support/control-plane.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
 import { RawStreamClient } from "../../support/raw-stream-client.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { CLEARED_CONTAINER_FIELDS } from "../../../src/edgectl/deploy/container-flags.ts";
-import { type ContainerOptions, containerOptions } from "../../../src/protocol/container-options.ts";
-import { parseRequestedAppSpec } from "../../../src/protocol/app-spec.ts";
+import { type ContainerOptions, containerOptions } from "../../../src/protocol/apps/container-options.ts";
+import { parseRequestedAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 import { edgectlUser } from "../../support/edgectl/process.ts";
 import { event, json, startScriptedService, stream } from "../../support/edgectl/scripted-service.ts";
 

@@ -9,7 +9,7 @@ import { mapPorts } from "../../../src/edgectl/group/map-ports.ts";
 import { readGroupFile } from "../../../src/edgectl/group-file/read-group.ts";
 import { buildGroupRequest } from "../../../src/edgectl/group/request.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
-import { type AppSpec, parseAppSpec } from "../../../src/protocol/app-spec.ts";
+import { type AppSpec, parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 import { run, succeed } from "../../support/command.ts";
 import { dockerSocket } from "../../support/docker-socket.ts";
 import { engineRequest, loadImage, type LoadedImage, uniqueName, webImage } from "../../support/images.ts";

@@ -1,7 +1,7 @@
 import { readlinkSync } from "node:fs";
 import { expect } from "vitest";
-import type { AppSpec } from "../../../src/protocol/app-spec.ts";
-import type { ContainerOptions } from "../../../src/protocol/container-options.ts";
+import type { AppSpec } from "../../../src/protocol/apps/app-spec.ts";
+import type { ContainerOptions } from "../../../src/protocol/apps/container-options.ts";
 import type { EngineUnderTest } from "./deployed-container.ts";
 
 /** What `inspect` returns, as far as the cases look at it. */

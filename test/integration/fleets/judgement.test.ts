@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type FleetRig, imageOf, startFleetRig } from "../../support/fleets/fleet-rig.ts";
-import type { AppReport } from "../../../src/protocol/app-report.ts";
+import type { AppReport } from "../../../src/protocol/apps/app-report.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 type Row = Readonly<Record<string, unknown>>;

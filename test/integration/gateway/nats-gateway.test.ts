@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import type { DeviceStream } from "../../../src/control-plane/devices/session.ts";
-import { MAX_STREAM_CHUNK_BYTES, STREAM_CHANNELS } from "../../../src/protocol/stream-data.ts";
-import { MAX_STREAM_CREDIT } from "../../../src/protocol/streams.ts";
+import { MAX_STREAM_CHUNK_BYTES, STREAM_CHANNELS } from "../../../src/protocol/link/stream-data.ts";
+import { MAX_STREAM_CREDIT } from "../../../src/protocol/link/streams.ts";
 import { ASSET, type TwoInstances, twoInstances } from "../../contract/gateway/harness.ts";
 import { NatsRig } from "../../support/bus/nats-rig.ts";
 import { NatsServer } from "../../support/bus/nats-server.ts";

@@ -1,7 +1,7 @@
 import { acknowledgedAtMsOf } from "../../../src/control-plane/core/deployment.ts";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { LinkedBus } from "../../../src/control-plane/bus/linked-bus.ts";
-import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
+import { CLOSE_CODES } from "../../../src/protocol/link/frames.ts";
 import { type Clock, unixNow } from "../../../src/lib/clock.ts";
 import { apiClient } from "../../support/api-client.ts";
 import { createAccount, createAsset, type TestAccount, type TestAsset } from "../../support/control-plane.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { PasswordHasher } from "../../../src/control-plane/people/password-hasher.ts";
+import { PasswordHasher } from "../../../src/control-plane/accounts/password-hasher.ts";
 import { apiClient } from "../../support/api-client.ts";
 import { Browser } from "../../support/browser.ts";
 import { createAccount } from "../../support/control-plane.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { decodeStreamMessage, encodeStreamData } from "../../../src/protocol/stream-data.ts";
+import { decodeStreamMessage, encodeStreamData } from "../../../src/protocol/link/stream-data.ts";
 import { apiClient } from "../../support/api-client.ts";
 import { createAccount, createAsset, type TestAccount, type TestAsset } from "../../support/control-plane.ts";
 import { type TestInstance, TestInstances } from "../../support/control-plane/test-instances.ts";

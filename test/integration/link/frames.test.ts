@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
+import { CLOSE_CODES } from "../../../src/protocol/link/frames.ts";
 import { MAX_FRAME_BYTES } from "../../../src/protocol/limits.ts";
 import { ControlPeer, type PeerSession, WELCOME } from "../../support/link/control-peer.ts";
 import { runUplink, type RunningUplink } from "../../support/link/running-uplink.ts";

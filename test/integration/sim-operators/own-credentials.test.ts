@@ -7,7 +7,7 @@ import { sealAccess } from "../../../src/control-plane/sim-operator/sealed-acces
 import { StoredSimOperator } from "../../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
-import type { SimList } from "../../../src/protocol/sim-list.ts";
+import type { SimList } from "../../../src/protocol/assets/sim-list.ts";
 import { type ApiClient, apiClient } from "../../support/api-client.ts";
 import { type CapturedLog, captureLogText } from "../../support/captured-log.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";

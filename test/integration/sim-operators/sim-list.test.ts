@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { StoredSimOperator } from "../../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import { SuperSimOperator } from "../../../src/control-plane/sim-operator/super-sim/super-sim-operator.ts";
-import type { SimEntryBody, SimList } from "../../../src/protocol/sim-list.ts";
+import type { SimEntryBody, SimList } from "../../../src/protocol/assets/sim-list.ts";
 import { type ControlPlane, startControlPlane, type TestAccount, type TestAsset } from "../../support/control-plane.ts";
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
 import { FakeClock } from "../../support/fake-clock.ts";

@@ -1,4 +1,4 @@
-import { type DeploymentEvent, isFinal } from "../../../src/protocol/deployment-event.ts";
+import { type DeploymentEvent, isFinal } from "../../../src/protocol/deployments/deployment-event.ts";
 import { type EventStream, openStream } from "../event-stream.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { httpRequest, type Request } from "./request.ts";

@@ -1,5 +1,5 @@
 import { type AgentStore, type StoreChange, StoreError } from "../../../src/agent/store/store.ts";
-import type { EventContent } from "../../../src/protocol/deployment-event.ts";
+import type { EventContent } from "../../../src/protocol/deployments/deployment-event.ts";
 import type { EngineCall, EngineMethod } from "../fake-engine/faults.ts";
 
 /** Engine calls that change nothing. */

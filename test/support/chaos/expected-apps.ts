@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { canonicalSpec } from "../../../src/agent/core/app/container.ts";
-import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
+import { parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 import type { AppRequest } from "../system.ts";
 import type { RetryingClient } from "./client.ts";
 import { isChange } from "./request.ts";

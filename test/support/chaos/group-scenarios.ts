@@ -1,4 +1,4 @@
-import type { ApplyRequestInput } from "../../../src/protocol/apply.ts";
+import type { ApplyRequestInput } from "../../../src/protocol/apps/apply.ts";
 import type { AgentRig } from "../agent-rig.ts";
 import type { FakeImage } from "../fake-engine/fake-image.ts";
 import type { AppRequest } from "../system.ts";

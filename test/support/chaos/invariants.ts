@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { LABELS } from "../../../src/agent/core/app/container.ts";
 import { openSnapshot } from "../../../src/lib/sqlite-snapshot.ts";
-import { type DeploymentEvent, isFinal } from "../../../src/protocol/deployment-event.ts";
+import { type DeploymentEvent, isFinal } from "../../../src/protocol/deployments/deployment-event.ts";
 import { type ListedContainer, listContainers } from "../system/engine-containers.ts";
 import { waitFor } from "../wait-for.ts";
 import type { RetryingClient } from "./client.ts";

@@ -1,4 +1,4 @@
-import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
+import type { DeploymentEvent } from "../../../src/protocol/deployments/deployment-event.ts";
 import type { Request } from "./request.ts";
 import type { ChaosSystem } from "./chaos-system.ts";
 import type { RegistryGate } from "./registry-gate.ts";

@@ -20,8 +20,8 @@ import {
   requestCancel,
   applyDeviceEvent,
 } from "../../../src/control-plane/core/transitions.ts";
-import type { DeploymentAction } from "../../../src/protocol/deployment-action.ts";
-import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
+import type { DeploymentAction } from "../../../src/protocol/deployments/deployment-action.ts";
+import type { DeploymentEvent } from "../../../src/protocol/deployments/deployment-event.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
 const DELIVERED = 0.7;

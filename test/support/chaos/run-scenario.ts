@@ -5,7 +5,7 @@ import type { ContainerStatus } from "../../../src/agent/core/app/container-stat
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
 import { StoreError } from "../../../src/agent/store/store.ts";
-import { type EventContent, isFinal } from "../../../src/protocol/deployment-event.ts";
+import { type EventContent, isFinal } from "../../../src/protocol/deployments/deployment-event.ts";
 import { AgentRig } from "../agent-rig.ts";
 import { layersOf } from "../fake-engine/fake-image.ts";
 import type { FakeContainer } from "../fake-engine/fake-container.ts";

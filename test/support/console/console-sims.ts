@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { utcDay } from "../../../src/control-plane/core/utc-days.ts";
-import type { DeviceDataUsage } from "../../../src/protocol/data-usage.ts";
+import type { DeviceDataUsage } from "../../../src/protocol/link/data-usage.ts";
 import { EmnifySimulator } from "../sim-operators/emnify-simulator.ts";
 import { SuperSimSimulator } from "../sim-operators/super-sim-simulator.ts";
 import { tempDir } from "../temp-dir.ts";

@@ -1,4 +1,4 @@
-import type { DeviceDataUsage } from "../../../src/protocol/data-usage.ts";
+import type { DeviceDataUsage } from "../../../src/protocol/link/data-usage.ts";
 import { someFacts } from "../control-plane/device-samples.ts";
 import { FakeDevice } from "../fake-device.ts";
 

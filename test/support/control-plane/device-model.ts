@@ -1,5 +1,5 @@
-import type { DeviceEvent } from "../../../src/protocol/deployment-event.ts";
-import type { AgentFrame, ControlFrame } from "../../../src/protocol/frames.ts";
+import type { DeviceEvent } from "../../../src/protocol/deployments/deployment-event.ts";
+import type { AgentFrame, ControlFrame } from "../../../src/protocol/link/frames.ts";
 
 type Ended = "Success" | "Fail";
 

@@ -1,6 +1,6 @@
-import type { AppReport, DeviceFacts } from "../../../src/protocol/app-report.ts";
-import type { DeviceDataUsage } from "../../../src/protocol/data-usage.ts";
-import type { DeviceState } from "../../../src/protocol/device-state.ts";
+import type { AppReport, DeviceFacts } from "../../../src/protocol/apps/app-report.ts";
+import type { DeviceDataUsage } from "../../../src/protocol/link/data-usage.ts";
+import type { DeviceState } from "../../../src/protocol/link/device-state.ts";
 
 /** A device's report of an app. */
 export function someApp(name: string, fields: Partial<AppReport> = {}): AppReport {

@@ -1,10 +1,10 @@
 import type { Fleet, Person, Revision } from "../../../src/control-plane/core/fleets/fleet.ts";
 import type { Plan } from "../../../src/control-plane/core/fleets/waves.ts";
 import type { Rollout, Target } from "../../../src/control-plane/core/fleets/rollout.ts";
-import { createId } from "../../../src/control-plane/secrets.ts";
+import { createId } from "../../../src/control-plane/accounts/secrets.ts";
 import type { StoredRevision } from "../../../src/control-plane/store/fleets.ts";
-import { rolloutStrategySchema } from "../../../src/protocol/rollout-strategy.ts";
-import type { RolloutEvent } from "../../../src/protocol/rollout.ts";
+import { rolloutStrategySchema } from "../../../src/protocol/fleets/rollout-strategy.ts";
+import type { RolloutEvent } from "../../../src/protocol/fleets/rollout.ts";
 
 let count = 0;
 

@@ -6,9 +6,9 @@ import { localServiceClock } from "../../../src/control-plane/instances/service-
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import type { Logger } from "../../../src/lib/logger.ts";
-import type { DeploymentAction } from "../../../src/protocol/deployment-action.ts";
-import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
-import type { ControlFrame } from "../../../src/protocol/frames.ts";
+import type { DeploymentAction } from "../../../src/protocol/deployments/deployment-action.ts";
+import type { DeploymentEvent } from "../../../src/protocol/deployments/deployment-event.ts";
+import type { ControlFrame } from "../../../src/protocol/link/frames.ts";
 import type { SeededRandom } from "../chaos/seeded-random.ts";
 import { FakeClock } from "../fake-clock.ts";
 import { DeviceModel } from "./device-model.ts";

@@ -3,12 +3,12 @@ import type { Bus, Topic } from "../../../src/control-plane/bus/bus.ts";
 import { CredentialCache } from "../../../src/control-plane/deployments/credentials.ts";
 import { Deployments, type DeploymentsOptions } from "../../../src/control-plane/deployments/deployments.ts";
 import type { DeviceSession, QuerySink } from "../../../src/control-plane/devices/session.ts";
-import { MessageQueue } from "../../../src/control-plane/hub/message-queue.ts";
-import { SessionQueries } from "../../../src/control-plane/hub/session-queries.ts";
+import { MessageQueue } from "../../../src/control-plane/devices/hub/message-queue.ts";
+import { SessionQueries } from "../../../src/control-plane/devices/hub/session-queries.ts";
 import { StaleSessionError } from "../../../src/control-plane/store/sessions.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
-import type { QueryKind } from "../../../src/protocol/device-query.ts";
-import type { AgentFrame, ControlFrame } from "../../../src/protocol/frames.ts";
+import type { QueryKind } from "../../../src/protocol/link/device-query.ts";
+import type { AgentFrame, ControlFrame } from "../../../src/protocol/link/frames.ts";
 import { delayedStore } from "./delayed-store.ts";
 
 /** What an instance needs of the simulation around it. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { LinkedBus } from "../../../src/control-plane/bus/linked-bus.ts";
 import { NatsLink } from "../../../src/control-plane/bus/nats/nats-link.ts";
 import type { NatsOptions } from "../../../src/control-plane/bus/nats/options.ts";
-import { type ConfigInput, configSchema } from "../../../src/control-plane/config.ts";
+import { type ConfigInput, configSchema } from "../../../src/control-plane/config/config.ts";
 import { type RunningServer, startServer } from "../../../src/control-plane/server.ts";
 import { PinnedImages } from "../../../src/control-plane/fleets/pinned-images.ts";
 import { SealedLink } from "../../../src/control-plane/bus/sealed/sealed-link.ts";

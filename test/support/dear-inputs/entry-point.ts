@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { JSON_LIMITS, type JsonKind } from "../../../src/protocol/bounded-json.ts";
+import { JSON_LIMITS, type JsonKind } from "../../../src/protocol/values/bounded-json.ts";
 import { type DearValue, DEAR_VALUES } from "./dear-json.ts";
 
 /** Who sends what is read. */

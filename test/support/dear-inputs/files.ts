@@ -5,7 +5,7 @@ import { parseConfig } from "../../../src/agent/config/load.ts";
 import { parseAnswer } from "../../../src/agent/engine/docker/get.ts";
 import { readJsonLines } from "../../../src/agent/engine/docker/json-lines.ts";
 import { filterArchive } from "../../../src/agent/streams/archive-filter.ts";
-import { readRecords } from "../../../src/control-plane/usage-import/read-records.ts";
+import { readRecords } from "../../../src/control-plane/sims/read-records.ts";
 import { ApiClient } from "../../../src/edgectl/api/client.ts";
 import { parseStreamedEvent } from "../../../src/edgectl/api/deployments.ts";
 import { parseEnvFile } from "../../../src/edgectl/compose/env-file.ts";
@@ -175,7 +175,7 @@ export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
       "src/agent/cli/read-json.ts",
       "src/agent/enrolment/new-config.ts",
       "src/agent/telemetry/take-readings.ts",
-      "src/control-plane/load-config.ts",
+      "src/control-plane/config/load-config.ts",
     ],
     inputs: () =>
       jsonInputs("file", [
@@ -230,7 +230,7 @@ export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
   {
     name: "usage records",
     from: "file",
-    files: ["src/control-plane/usage-import/read-records.ts"],
+    files: ["src/control-plane/sims/read-records.ts"],
     inputs: () => [
       { name: "a long line", bytes: Buffer.alloc(4 * 1024 * 1024, "a") },
       { name: "an open quote", bytes: Buffer.from(`"${"a,".repeat(1024 * 1024)}`) },

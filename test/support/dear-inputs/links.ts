@@ -4,23 +4,23 @@ import { acceptGroup } from "../../../src/agent/core/apply/accept-group.ts";
 import { FileIntake } from "../../../src/agent/files/intake.ts";
 import { validateBy } from "../../../src/control-plane/api/errors.ts";
 import { applyReportDelta } from "../../../src/control-plane/core/device-report.ts";
-import { decodeEnd, decodeRequest, decodeStreamEnd } from "../../../src/control-plane/gateway/wire.ts";
-import { OidcProvider } from "../../../src/control-plane/people/oidc/provider.ts";
+import { decodeEnd, decodeRequest, decodeStreamEnd } from "../../../src/control-plane/devices/gateway/wire.ts";
+import { OidcProvider } from "../../../src/control-plane/accounts/oidc/provider.ts";
 import { dailyUsageSchema, simPageSchema } from "../../../src/control-plane/sim-operator/emnify/responses.ts";
 import { parseAnswer } from "../../../src/control-plane/sim-operator/http/parse-answer.ts";
 import { readJson } from "../../../src/control-plane/sim-operator/http/read-response.ts";
 import { usagePageSchema } from "../../../src/control-plane/sim-operator/super-sim/responses.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
-import { applyRequestSchema } from "../../../src/protocol/apply.ts";
-import { assetRegistrationSchema, assetUpdateSchema } from "../../../src/protocol/asset-request.ts";
-import { parseBoundedJson } from "../../../src/protocol/bounded-json.ts";
-import { deployRequestSchema } from "../../../src/protocol/deploy-request.ts";
-import { QUERIES } from "../../../src/protocol/device-query.ts";
-import { decodeAgentFrame, decodeControlFrame } from "../../../src/protocol/frames.ts";
-import { parseSelector } from "../../../src/protocol/selector.ts";
-import { clientStreamFrameSchema } from "../../../src/protocol/streams.ts";
-import { tagsSchema } from "../../../src/protocol/tags.ts";
-import { variablesSchema } from "../../../src/protocol/variables.ts";
+import { applyRequestSchema } from "../../../src/protocol/apps/apply.ts";
+import { assetRegistrationSchema, assetUpdateSchema } from "../../../src/protocol/assets/asset-request.ts";
+import { parseBoundedJson } from "../../../src/protocol/values/bounded-json.ts";
+import { deployRequestSchema } from "../../../src/protocol/apps/deploy-request.ts";
+import { QUERIES } from "../../../src/protocol/link/device-query.ts";
+import { decodeAgentFrame, decodeControlFrame } from "../../../src/protocol/link/frames.ts";
+import { parseSelector } from "../../../src/protocol/fleets/selector.ts";
+import { clientStreamFrameSchema } from "../../../src/protocol/link/streams.ts";
+import { tagsSchema } from "../../../src/protocol/fleets/tags.ts";
+import { variablesSchema } from "../../../src/protocol/values/variables.ts";
 import { each, type EntryPoint, type Input, jsonInputs } from "./entry-point.ts";
 
 const APP_REPORT =
@@ -77,7 +77,7 @@ export const LINK_ENTRY_POINTS: readonly EntryPoint[] = [
   {
     name: "report and events of a device",
     from: "device",
-    files: ["src/protocol/frames.ts"],
+    files: ["src/protocol/link/frames.ts"],
     inputs: () =>
       jsonInputs("frame", [
         [`{"type":"report","base":null,"hash":"h","removed_apps":[],"apps":[${APP_REPORT}`, "}]}"],
@@ -97,7 +97,7 @@ export const LINK_ENTRY_POINTS: readonly EntryPoint[] = [
   {
     name: "answers of a device",
     from: "device",
-    files: ["src/protocol/frames.ts", "src/control-plane/fleets/to-facts.ts"],
+    files: ["src/protocol/link/frames.ts", "src/control-plane/fleets/to-facts.ts"],
     inputs: () =>
       jsonInputs("frame", [
         ['{"type":"answer","query_id":"q","body":', "}"],
@@ -116,7 +116,7 @@ export const LINK_ENTRY_POINTS: readonly EntryPoint[] = [
   {
     name: "commands of the control plane",
     from: "control plane",
-    files: ["src/protocol/frames.ts", "src/agent/local/server.ts", "src/agent/core/app/adopt.ts"],
+    files: ["src/protocol/link/frames.ts", "src/agent/local/server.ts", "src/agent/core/app/adopt.ts"],
     inputs: () =>
       jsonInputs("frame", [
         ['{"type":"apply","deployment_id":"d","request":', "}"],
@@ -180,8 +180,8 @@ export const LINK_ENTRY_POINTS: readonly EntryPoint[] = [
     name: "text frames of streams",
     from: "client",
     files: [
-      "src/control-plane/hub/session-streams.ts",
-      "src/control-plane/streams/client-connection.ts",
+      "src/control-plane/devices/hub/session-streams.ts",
+      "src/control-plane/devices/streams/client-connection.ts",
       "src/edgectl/streams/connection.ts",
     ],
     inputs: () =>
@@ -191,7 +191,7 @@ export const LINK_ENTRY_POINTS: readonly EntryPoint[] = [
   {
     name: "selector",
     from: "client",
-    files: ["src/protocol/selector.ts"],
+    files: ["src/protocol/fleets/selector.ts"],
     inputs: () => [
       { name: "open quotes", bytes: Buffer.from(`a="${'\\"'.repeat(500)}`) },
       { name: "terms", bytes: Buffer.from("a=b,".repeat(256)) },
@@ -203,7 +203,7 @@ export const LINK_ENTRY_POINTS: readonly EntryPoint[] = [
     name: "messages of other instances",
     from: "NATS",
     files: [
-      "src/control-plane/gateway/wire.ts",
+      "src/control-plane/devices/gateway/wire.ts",
       "src/control-plane/bus/linked-bus.ts",
       "src/control-plane/instances/shared-counts.ts",
     ],
@@ -231,7 +231,7 @@ export const LINK_ENTRY_POINTS: readonly EntryPoint[] = [
   {
     name: "documents of an identity provider",
     from: "OIDC provider",
-    files: ["src/control-plane/people/oidc/provider.ts", "src/control-plane/api/people/oidc.ts"],
+    files: ["src/control-plane/accounts/oidc/provider.ts", "src/control-plane/api/people/oidc.ts"],
     inputs: () => jsonInputs("oidc", [['{"issuer":"https://id.example.com","x":', "}"]]),
     run: discover,
   },

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { parseBoundedJson } from "../../../src/protocol/bounded-json.ts";
+import { parseBoundedJson } from "../../../src/protocol/values/bounded-json.ts";
 import type { EntryPoint } from "./entry-point.ts";
 
 /*

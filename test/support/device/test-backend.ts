@@ -1,4 +1,4 @@
-import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
+import type { DeploymentEvent } from "../../../src/protocol/deployments/deployment-event.ts";
 import { TcpRelay } from "../link/tcp-relay.ts";
 import { tlsFront } from "../link/tls-front.ts";
 import { Registry } from "../registry.ts";

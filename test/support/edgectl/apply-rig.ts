@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { PlannedChange } from "../../../src/protocol/apply.ts";
+import type { PlannedChange } from "../../../src/protocol/apps/apply.ts";
 import { type EdgectlUser, edgectlUser } from "./process.ts";
 import { event, json, type Respond, startScriptedService, stream } from "./scripted-service.ts";
 

@@ -8,7 +8,7 @@ import type {
   FilesReading,
   Owner,
 } from "../../../src/agent/engine/engine.ts";
-import { normalizePath } from "../../../src/protocol/normalize-path.ts";
+import { normalizePath } from "../../../src/protocol/values/normalize-path.ts";
 
 /** What is at a path of a device. */
 export interface DeviceFile {

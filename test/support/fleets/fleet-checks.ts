@@ -1,6 +1,6 @@
-import { soakMsOf } from "../../../src/protocol/rollout-strategy.ts";
-import { countOf } from "../../../src/protocol/share.ts";
-import { isRolloutOver } from "../../../src/protocol/rollout-over.ts";
+import { soakMsOf } from "../../../src/protocol/fleets/rollout-strategy.ts";
+import { countOf } from "../../../src/protocol/values/share.ts";
+import { isRolloutOver } from "../../../src/protocol/fleets/rollout-over.ts";
 import type { RolloutFields, Target } from "../../../src/control-plane/core/fleets/rollout.ts";
 import type { RolloutDecision } from "../../../src/control-plane/core/fleets/progress.ts";
 import type { TargetDecision } from "../../../src/control-plane/core/fleets/target-decision.ts";

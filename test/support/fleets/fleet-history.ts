@@ -1,5 +1,5 @@
-import type { TargetState } from "../../../src/protocol/rollout.ts";
-import { isRolloutOver } from "../../../src/protocol/rollout-over.ts";
+import type { TargetState } from "../../../src/protocol/fleets/rollout.ts";
+import { isRolloutOver } from "../../../src/protocol/fleets/rollout-over.ts";
 import { advance, cancel, pause, resume, rollBack } from "../../../src/control-plane/core/fleets/rollout-commands.ts";
 import { SeededRandom } from "../chaos/seeded-random.ts";
 import { Violation } from "./fleet-checks.ts";

@@ -1,6 +1,6 @@
 import type { Target } from "../../../src/control-plane/core/fleets/rollout.ts";
 import { type Clock, systemClock } from "../../../src/lib/clock.ts";
-import type { RolloutState, TargetState } from "../../../src/protocol/rollout.ts";
+import type { RolloutState, TargetState } from "../../../src/protocol/fleets/rollout.ts";
 import { failingStore, type Fate } from "../control-plane/failing-store.ts";
 import { waitFor } from "../wait-for.ts";
 import { type FleetRig, type RigDevice, startFleetRig } from "./fleet-rig.ts";

@@ -1,5 +1,5 @@
-import type { AppReport } from "../../../src/protocol/app-report.ts";
-import type { ErrorCode } from "../../../src/protocol/errors.ts";
+import type { AppReport } from "../../../src/protocol/apps/app-report.ts";
+import type { ErrorCode } from "../../../src/protocol/errors/errors.ts";
 import type { DeploymentFacts, TargetFacts } from "../../../src/control-plane/core/fleets/target-decision.ts";
 import { FLEET, imageOf } from "./model-revisions.ts";
 

@@ -1,5 +1,5 @@
-import type { RolloutStrategy } from "../../../src/protocol/rollout-strategy.ts";
-import { isRolloutOver } from "../../../src/protocol/rollout-over.ts";
+import type { RolloutStrategy } from "../../../src/protocol/fleets/rollout-strategy.ts";
+import { isRolloutOver } from "../../../src/protocol/fleets/rollout-over.ts";
 import { admit, planWaves, type WaveMember } from "../../../src/control-plane/core/fleets/waves.ts";
 import { attemptKey } from "../../../src/control-plane/core/fleets/attempt.ts";
 import {

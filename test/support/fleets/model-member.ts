@@ -1,5 +1,5 @@
-import type { AppReport } from "../../../src/protocol/app-report.ts";
-import type { MemberStateName } from "../../../src/protocol/fleet-member.ts";
+import type { AppReport } from "../../../src/protocol/apps/app-report.ts";
+import type { MemberStateName } from "../../../src/protocol/fleets/fleet-member.ts";
 import type { MemberFacts, MemberTarget } from "../../../src/control-plane/core/fleets/judge-member.ts";
 import type { SeededRandom } from "../chaos/seeded-random.ts";
 

@@ -1,4 +1,4 @@
-import { applySchema } from "../../../src/protocol/apply.ts";
+import { applySchema } from "../../../src/protocol/apps/apply.ts";
 import { type Goal, goalOf, type RevisionContent } from "../../../src/control-plane/core/fleets/fleet.ts";
 
 /** Name of the model's fleet. */

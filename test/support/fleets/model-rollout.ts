@@ -1,4 +1,4 @@
-import { type RolloutStrategy, rolloutStrategySchema } from "../../../src/protocol/rollout-strategy.ts";
+import { type RolloutStrategy, rolloutStrategySchema } from "../../../src/protocol/fleets/rollout-strategy.ts";
 import type { Direction, Rollout, Target, TargetCount } from "../../../src/control-plane/core/fleets/rollout.ts";
 import type { Goal } from "../../../src/control-plane/core/fleets/fleet.ts";
 import type { SeededRandom } from "../chaos/seeded-random.ts";

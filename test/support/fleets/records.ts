@@ -1,6 +1,6 @@
-import { rolloutStrategySchema } from "../../../src/protocol/rollout-strategy.ts";
+import { rolloutStrategySchema } from "../../../src/protocol/fleets/rollout-strategy.ts";
 import type { z } from "zod";
-import type { AppReport } from "../../../src/protocol/app-report.ts";
+import type { AppReport } from "../../../src/protocol/apps/app-report.ts";
 import {
   newTarget,
   type Rollout,

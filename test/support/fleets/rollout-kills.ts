@@ -1,6 +1,6 @@
 import { acknowledgedAtMsOf, codeOf } from "../../../src/control-plane/core/deployment.ts";
 import { expect } from "vitest";
-import { isRolloutOver } from "../../../src/protocol/rollout-over.ts";
+import { isRolloutOver } from "../../../src/protocol/fleets/rollout-over.ts";
 import { waitFor } from "../wait-for.ts";
 import { type FleetRig, imageOf, type RigDevice } from "./fleet-rig.ts";
 import { DEVICES, type Downtime, FLEET, KilledService, type KilledRollout, type KillPlan } from "./killed-service.ts";

@@ -1,6 +1,6 @@
-import type { AppReport } from "../../../src/protocol/app-report.ts";
-import type { DeploymentOutcome } from "../../../src/protocol/deployment-outcome.ts";
-import type { ErrorCode } from "../../../src/protocol/errors.ts";
+import type { AppReport } from "../../../src/protocol/apps/app-report.ts";
+import type { DeploymentOutcome } from "../../../src/protocol/deployments/deployment-outcome.ts";
+import type { ErrorCode } from "../../../src/protocol/errors/errors.ts";
 import { someFacts } from "../control-plane/device-samples.ts";
 import { FakeDevice } from "../fake-device.ts";
 

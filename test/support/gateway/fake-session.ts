@@ -5,9 +5,9 @@ import type {
   StreamRequest,
   StreamSink,
 } from "../../../src/control-plane/devices/session.ts";
-import type { QueryKind } from "../../../src/protocol/device-query.ts";
-import type { EdgeError } from "../../../src/protocol/errors.ts";
-import { type ProtocolFeature, supports } from "../../../src/protocol/features.ts";
+import type { QueryKind } from "../../../src/protocol/link/device-query.ts";
+import type { EdgeError } from "../../../src/protocol/errors/errors.ts";
+import { type ProtocolFeature, supports } from "../../../src/protocol/link/features.ts";
 import { waitFor } from "../wait-for.ts";
 
 /** A query as the device has it. */

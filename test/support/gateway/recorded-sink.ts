@@ -1,6 +1,6 @@
 import type { QuerySink, StreamSink } from "../../../src/control-plane/devices/session.ts";
-import type { EdgeError } from "../../../src/protocol/errors.ts";
-import type { StreamEnd } from "../../../src/protocol/streams.ts";
+import type { EdgeError } from "../../../src/protocol/errors/errors.ts";
+import type { StreamEnd } from "../../../src/protocol/link/streams.ts";
 
 /** Keeps what a query brings. */
 export class RecordedQuery implements QuerySink {

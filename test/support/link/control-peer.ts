@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
-import { type AgentFrame, decodeAgentFrame } from "../../../src/protocol/frames.ts";
+import { type AgentFrame, decodeAgentFrame } from "../../../src/protocol/link/frames.ts";
 import { waitFor } from "../wait-for.ts";
 
 /** One session as the peer sees it. */

@@ -1,5 +1,5 @@
 import type { EventSource, OutboxEvent } from "../../../src/agent/store/outbox.ts";
-import type { DeviceEvent } from "../../../src/protocol/deployment-event.ts";
+import type { DeviceEvent } from "../../../src/protocol/deployments/deployment-event.ts";
 
 /** An outbox in memory with the guarantees of the stored one. */
 export class MemoryOutbox implements EventSource {

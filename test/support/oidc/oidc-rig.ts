@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
-import type { ConfigInput } from "../../../src/control-plane/config.ts";
+import type { ConfigInput } from "../../../src/control-plane/config/config.ts";
 import type { User } from "../../../src/control-plane/core/people/user.ts";
 import { type Clock, systemClock } from "../../../src/lib/clock.ts";
 import { type CapturedLog, captureLogText } from "../captured-log.ts";

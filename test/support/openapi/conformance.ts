@@ -1,5 +1,5 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import { ERRORS } from "../../../src/protocol/errors.ts";
+import { ERRORS } from "../../../src/protocol/errors/errors.ts";
 import { closeSchemas } from "./close-schemas.ts";
 
 /** A request and the server's response to it. */

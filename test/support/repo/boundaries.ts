@@ -222,12 +222,12 @@ const PARTS: readonly Part[] = [
   // Runs as root: nothing but Node.js and the formats of releases.
   {
     folder: "src/updater/",
-    mayImport: ["src/lib/release/", "src/lib/error-text.ts", "src/protocol/bounded-json.ts"],
+    mayImport: ["src/lib/release/", "src/lib/error-text.ts", "src/protocol/values/bounded-json.ts"],
     packages: ["node:crypto", "node:fs", "node:path", "node:stream", "node:stream/promises", "node:zlib"],
   },
   {
     folder: "src/lib/release/",
-    mayImport: ["src/protocol/bounded-json.ts"],
+    mayImport: ["src/protocol/values/bounded-json.ts"],
     packages: ["node:crypto", "node:fs", "node:path"],
   },
   { folder: "src/lib/", mayImport: ["src/protocol/"] },
@@ -291,14 +291,14 @@ const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
     "src/control-plane/data/",
     "src/control-plane/cli/",
     // The type of its options only.
-    "src/control-plane/database-config.ts",
+    "src/control-plane/config/database-config.ts",
   ],
   "src/control-plane/store/sql/": ["src/control-plane/store/"],
   "src/control-plane/bus/in-process-bus.ts": ["src/control-plane/main.ts"],
   // Who talks to a device does so through a gateway, wherever its session is, or through the store: see `DeviceDelivery`.
-  "src/control-plane/hub/hub.ts": ["src/control-plane/server.ts"],
-  "src/control-plane/gateway/local-gateway.ts": ["src/control-plane/server.ts", "src/control-plane/gateway/"],
-  "src/control-plane/gateway/linked-gateway.ts": ["src/control-plane/server.ts"],
+  "src/control-plane/devices/hub/hub.ts": ["src/control-plane/server.ts"],
+  "src/control-plane/devices/gateway/local-gateway.ts": ["src/control-plane/server.ts", "src/control-plane/gateway/"],
+  "src/control-plane/devices/gateway/linked-gateway.ts": ["src/control-plane/server.ts"],
   "src/control-plane/bus/nats/": ["src/control-plane/main.ts"],
   // Everything else knows the observer only: prom-client is loaded with these.
   ...Object.fromEntries(

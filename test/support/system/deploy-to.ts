@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import type { appSpecSchema } from "../../../src/protocol/app-spec.ts";
-import { type DeploymentEvent, isFinal } from "../../../src/protocol/deployment-event.ts";
+import type { appSpecSchema } from "../../../src/protocol/apps/app-spec.ts";
+import { type DeploymentEvent, isFinal } from "../../../src/protocol/deployments/deployment-event.ts";
 import { openStream } from "../event-stream.ts";
 import type { Account, Asset, ControlProcess } from "./control.ts";
 

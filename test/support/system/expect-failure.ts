@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
-import { ERRORS, type ErrorCode } from "../../../src/protocol/errors.ts";
+import type { DeploymentEvent } from "../../../src/protocol/deployments/deployment-event.ts";
+import { ERRORS, type ErrorCode } from "../../../src/protocol/errors/errors.ts";
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../../src/protocol/limits.ts";
 import { isPortFree } from "../free-port.ts";
 import type { AppRequest, Deployed, System } from "../system.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "ws";
-import type { DeviceEvent } from "../../../src/protocol/deployment-event.ts";
-import { type ControlFrame, decodeControlFrame } from "../../../src/protocol/frames.ts";
+import type { DeviceEvent } from "../../../src/protocol/deployments/deployment-event.ts";
+import { type ControlFrame, decodeControlFrame } from "../../../src/protocol/link/frames.ts";
 import { PROTOCOL_VERSION } from "../../../src/protocol/version.ts";
 
 interface ReturningDeviceOptions {

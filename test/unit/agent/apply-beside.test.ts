@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ApplyRequestInput } from "../../../src/protocol/apply.ts";
+import type { ApplyRequestInput } from "../../../src/protocol/apps/apply.ts";
 import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 

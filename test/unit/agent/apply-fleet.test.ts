@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { KeptImages } from "../../../src/agent/store/kept-images.ts";
-import type { ApplyRequestInput } from "../../../src/protocol/apply.ts";
+import type { ApplyRequestInput } from "../../../src/protocol/apps/apply.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const image = (app: string, tag = 1): string => `example/${app}:${tag}`;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { applyPlanSchema, type ApplyRequestInput } from "../../../src/protocol/apply.ts";
+import { applyPlanSchema, type ApplyRequestInput } from "../../../src/protocol/apps/apply.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const image = (app: string): string => `example/${app}:1`;

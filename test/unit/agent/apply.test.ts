@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { LABELS } from "../../../src/agent/core/app/container.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
-import { applyPlanSchema, type ApplyRequestInput } from "../../../src/protocol/apply.ts";
+import { applyPlanSchema, type ApplyRequestInput } from "../../../src/protocol/apps/apply.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const image = (app: string, tag = 1): string => `example/${app}:${tag}`;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { findRefusal, type HostState, toRefusalFailure } from "../../../src/agent/core/deployment/check.ts";
-import { type AppSpec, parseAppSpec } from "../../../src/protocol/app-spec.ts";
+import { type AppSpec, parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 import { EMPTY_HOST_STATE as EMPTY } from "../../support/empty-host-state.ts";
 
 function spec(fields: Record<string, unknown> = {}): AppSpec {

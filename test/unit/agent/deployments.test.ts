@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
-import type { DeviceEvent } from "../../../src/protocol/deployment-event.ts";
+import type { DeviceEvent } from "../../../src/protocol/deployments/deployment-event.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { appReportSchema } from "../../../src/protocol/app-report.ts";
+import { appReportSchema } from "../../../src/protocol/apps/app-report.ts";
 import { readDeviceStatus } from "../../../src/agent/local/device-status.ts";
 import { toAppReport } from "../../../src/agent/live/app-report.ts";
 import type { ContainerRequest } from "../../../src/agent/engine/engine.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { Deployments } from "../../../src/agent/steps/deployments.ts";
 import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
-import type { AppAction } from "../../../src/protocol/deployment-action.ts";
+import type { AppAction } from "../../../src/protocol/deployments/deployment-action.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";

@@ -3,7 +3,7 @@ import { LABELS } from "../../../src/agent/core/app/container.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { enginePrefix } from "../../../src/agent/engine/engine-prefix.ts";
 import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
-import type { AppAction } from "../../../src/protocol/deployment-action.ts";
+import type { AppAction } from "../../../src/protocol/deployments/deployment-action.ts";
 import { AgentRig, type RigConfig } from "../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";

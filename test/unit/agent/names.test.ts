@@ -4,7 +4,7 @@ import { findRefusal } from "../../../src/agent/core/deployment/check.ts";
 import { oldVersionName, newVersionName, containerName, LABELS } from "../../../src/agent/core/app/container.ts";
 import { newApp } from "../../../src/agent/core/deployment/record.ts";
 import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
-import { parseAppSpec, parseNewAppSpec } from "../../../src/protocol/app-spec.ts";
+import { parseAppSpec, parseNewAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 import { EMPTY_HOST_STATE } from "../../support/empty-host-state.ts";
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { type AgentStore, StoreError } from "../../../src/agent/store/store.ts";
-import type { AppAction } from "../../../src/protocol/deployment-action.ts";
+import type { AppAction } from "../../../src/protocol/deployments/deployment-action.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 import { interceptSaves } from "../../support/intercept-saves.ts";
 

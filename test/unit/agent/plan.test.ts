@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { containerName } from "../../../src/agent/core/app/container.ts";
 import { newRecord } from "../../../src/agent/core/deployment/record.ts";
 import { nextStep } from "../../../src/agent/core/deployment/plan.ts";
-import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
-import { deploymentActionSchema } from "../../../src/protocol/deployment-action.ts";
+import { parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";
+import { deploymentActionSchema } from "../../../src/protocol/deployments/deployment-action.ts";
 import { STEP_FAULTS, type StepFault, simulatePlan } from "../../support/plan-simulation.ts";
 
 const parsed = parseAppSpec({ name: "app", image: "example/app:1" });

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Policy, findPolicyViolation } from "../../../src/agent/core/policy/policy.ts";
-import { bindsOf } from "../../../src/protocol/volume-fields.ts";
+import { bindsOf } from "../../../src/protocol/apps/volume-fields.ts";
 import type { PathPolicyInput } from "../../../src/agent/core/policy/path-policy-input.ts";
 import { pathWithoutLinks } from "../../../src/agent/core/policy/resolved-path.ts";
-import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
+import { parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 
 const OPEN: Policy = {
   privileged: true,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { AppAction } from "../../../src/protocol/deployment-action.ts";
+import type { AppAction } from "../../../src/protocol/deployments/deployment-action.ts";
 import { LABELS } from "../../../src/agent/core/app/container.ts";
 import type { AgentRig } from "../../support/agent-rig.ts";
 import { deployedApps } from "../../support/reconciler-rig.ts";

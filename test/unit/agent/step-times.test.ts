@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { timingsOf } from "../../../src/protocol/deployment-timings.ts";
+import { timingsOf } from "../../../src/protocol/deployments/deployment-timings.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";

@@ -7,7 +7,7 @@ import {
   toUpdate,
 } from "../../../src/console/pages/deploy/deploy-form.ts";
 import { toForm } from "../../../src/console/pages/deploy/installed-app.ts";
-import { deployRequestSchema, updateRequestSchema } from "../../../src/protocol/deploy-request.ts";
+import { deployRequestSchema, updateRequestSchema } from "../../../src/protocol/apps/deploy-request.ts";
 
 const FORM: AppForm = {
   ...EMPTY_APP,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AccountEvent } from "../../../src/protocol/account-event.ts";
+import type { AccountEvent } from "../../../src/protocol/assets/account-event.ts";
 import type { Device } from "../../../src/console/api/types.ts";
 import { applyEvent } from "../../../src/console/pages/assets/asset-row.ts";
 import { DEFAULT_COLUMNS, readColumns, toggleColumn, writeColumns } from "../../../src/console/pages/assets/columns.ts";

@@ -7,8 +7,8 @@ import { formatImage } from "../../../src/console/pages/fleet/short-image.ts";
 import { commandsFor } from "../../../src/console/pages/rollout/commands.ts";
 import { FIRST_PAGE, flatten, readTargetPage } from "../../../src/console/pages/rollout/target-pages.ts";
 import { describeRollout, mayChange, type ShownRollout } from "../../../src/console/pages/rollout/verdict.ts";
-import { rolloutStrategySchema } from "../../../src/protocol/rollout-strategy.ts";
-import type { TargetState } from "../../../src/protocol/rollout.ts";
+import { rolloutStrategySchema } from "../../../src/protocol/fleets/rollout-strategy.ts";
+import type { TargetState } from "../../../src/protocol/fleets/rollout.ts";
 
 const rollout = (fields: Partial<ShownRollout>): ShownRollout => ({
   state: "running",

@@ -3,7 +3,7 @@ import { MIGRATIONS } from "../../../src/control-plane/store/sqlite/migrations.t
 import { sumUsageSql } from "../../../src/control-plane/store/sql/usage.ts";
 import { SQLITE } from "../../../src/control-plane/store/sql/dialect.ts";
 import { openSqlite } from "../../../src/lib/sqlite.ts";
-import { granularitySchema } from "../../../src/protocol/usage.ts";
+import { granularitySchema } from "../../../src/protocol/assets/usage.ts";
 
 test.each(granularitySchema.options)(
   "granularity %s reads a range of the primary key, and no other row",

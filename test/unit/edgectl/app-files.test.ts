@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { diffApp } from "../../../src/edgectl/apply/diff.ts";
 import { updateFor } from "../../../src/edgectl/apply/plan.ts";
 import { describeFiles, keptFiles, parseFileOption, readAppFiles } from "../../../src/edgectl/deploy/app-files.ts";
-import { parseRequestedAppSpec } from "../../../src/protocol/app-spec.ts";
+import { parseRequestedAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 it.each([

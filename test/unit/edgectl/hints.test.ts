@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { hintFor } from "../../../src/edgectl/hints.ts";
-import { ERRORS, errorEntry, isErrorCode } from "../../../src/protocol/errors.ts";
+import { ERRORS, errorEntry, isErrorCode } from "../../../src/protocol/errors/errors.ts";
 
 // The same codes end updates, restarts and removals.
 test.each(Object.keys(ERRORS))("the advice for %s is not to deploy again", (code) => {

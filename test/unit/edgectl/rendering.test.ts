@@ -12,7 +12,7 @@ import { renderApp, renderApps } from "../../../src/edgectl/views/app-view.ts";
 import { renderDetails } from "../../../src/edgectl/printer.ts";
 import { specFields } from "../../../src/edgectl/views/spec-fields.ts";
 import { renderUsage } from "../../../src/edgectl/views/usage-view.ts";
-import { appSpecSchema } from "../../../src/protocol/app-spec.ts";
+import { appSpecSchema } from "../../../src/protocol/apps/app-spec.ts";
 import { MemoryOutput } from "../../support/edgectl/memory-output.ts";
 
 const UTF8 = { LANG: "en_GB.UTF-8" };

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { Block } from "../../../src/lib/block.ts";
 import { StreamSender } from "../../../src/lib/stream-sender.ts";
 import { untilDrained } from "../../../src/lib/until-drained.ts";
-import { decodeStreamMessage } from "../../../src/protocol/stream-data.ts";
+import { decodeStreamMessage } from "../../../src/protocol/link/stream-data.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
 describe("a block", () => {

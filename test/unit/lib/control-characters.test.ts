@@ -13,7 +13,7 @@ import {
   safeJson,
   sanitizeValue,
 } from "../../../src/lib/terminal/sanitize.ts";
-import { sanitizedText, sanitizedLine } from "../../../src/protocol/sanitized-text.ts";
+import { sanitizedText, sanitizedLine } from "../../../src/protocol/values/sanitized-text.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 const ACTED_ON = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\u200b\u2060\ufeff]/u;

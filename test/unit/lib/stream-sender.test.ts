@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ArrivalCounter, CreditPool, type ReceiveCredit } from "../../../src/lib/stream-receiver.ts";
 import { StreamSender } from "../../../src/lib/stream-sender.ts";
-import { decodeStreamMessage, STREAM_CHANNELS } from "../../../src/protocol/stream-data.ts";
-import { MAX_STREAM_CREDIT } from "../../../src/protocol/streams.ts";
+import { decodeStreamMessage, STREAM_CHANNELS } from "../../../src/protocol/link/stream-data.ts";
+import { MAX_STREAM_CREDIT } from "../../../src/protocol/link/streams.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { SimulatedLink } from "../../support/simulated-link.ts";
 

@@ -1,10 +1,10 @@
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { contentBytes } from "../../../src/protocol/app-files.ts";
-import { parseNewAppSpec, parseRequestedAppSpec } from "../../../src/protocol/app-spec.ts";
-import { parseAppUpdate } from "../../../src/protocol/app-update.ts";
-import type { RequestIssue } from "../../../src/protocol/request-error.ts";
+import { contentBytes } from "../../../src/protocol/apps/app-files.ts";
+import { parseNewAppSpec, parseRequestedAppSpec } from "../../../src/protocol/apps/app-spec.ts";
+import { parseAppUpdate } from "../../../src/protocol/apps/app-update.ts";
+import type { RequestIssue } from "../../../src/protocol/errors/request-error.ts";
 
 const FILE = { target: "/etc/app.conf", content: "a" };
 const MAX = 16 * 1024 * 1024;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { reachedAs } from "../../../src/protocol/app-network.ts";
+import { reachedAs } from "../../../src/protocol/apps/app-network.ts";
 
 const ports = [
   { host_port: 30_001, target_port: 1883 },

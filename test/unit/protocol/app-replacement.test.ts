@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { replacementOf } from "../../../src/protocol/app-replacement.ts";
-import { appSpecSchema } from "../../../src/protocol/app-spec.ts";
-import { parseAppUpdate } from "../../../src/protocol/app-update.ts";
+import { replacementOf } from "../../../src/protocol/apps/app-replacement.ts";
+import { appSpecSchema } from "../../../src/protocol/apps/app-spec.ts";
+import { parseAppUpdate } from "../../../src/protocol/apps/app-update.ts";
 
 describe("the update that replaces an app", () => {
   it("names every field but the name, and clears those that the app does not have", () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { normalizePath } from "../../../src/protocol/normalize-path.ts";
-import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
+import { normalizePath } from "../../../src/protocol/values/normalize-path.ts";
+import { parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 
 const MINIMAL = { name: "app", image: "example/app:1" };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseAppUpdate } from "../../../src/protocol/app-update.ts";
+import { parseAppUpdate } from "../../../src/protocol/apps/app-update.ts";
 
 const issuesOf = (input: unknown): unknown => {
   const parsed = parseAppUpdate(input);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { sharedName } from "../../../src/protocol/app-network.ts";
-import { applyRequestSchema, applySchema, MAX_APPLY_APPS, MAX_KEPT_IMAGES } from "../../../src/protocol/apply.ts";
-import { requiredFeatures } from "../../../src/protocol/features.ts";
-import { listIssues } from "../../../src/protocol/request-error.ts";
+import { sharedName } from "../../../src/protocol/apps/app-network.ts";
+import { applyRequestSchema, applySchema, MAX_APPLY_APPS, MAX_KEPT_IMAGES } from "../../../src/protocol/apps/apply.ts";
+import { requiredFeatures } from "../../../src/protocol/link/features.ts";
+import { listIssues } from "../../../src/protocol/errors/request-error.ts";
 
 const APPS = [{ app: { name: "web", image: "web:1" } }];
 const FLEET = { fleet: { name: "kiosks", revision: 1 } };

@@ -6,7 +6,7 @@ import {
   MAX_NAME_BYTES,
   MAX_NESTING_DEPTH,
   parseBoundedJson,
-} from "../../../src/protocol/bounded-json.ts";
+} from "../../../src/protocol/values/bounded-json.ts";
 
 const { maxValues, maxBytes } = JSON_LIMITS.short;
 

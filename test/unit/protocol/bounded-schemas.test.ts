@@ -5,15 +5,15 @@ import {
   assetRegistrationSchema,
   assetUpdateSchema,
   legacySimUpdateSchema,
-} from "../../../src/protocol/asset-request.ts";
-import { deployRequestSchema, updateRequestSchema } from "../../../src/protocol/deploy-request.ts";
-import { QUERIES } from "../../../src/protocol/device-query.ts";
-import { enrolmentRequestSchema } from "../../../src/protocol/enrolment.ts";
-import { agentFrameSchema } from "../../../src/protocol/frames.ts";
-import { rolloutStrategySchema, rolloutStrategyUpdateSchema } from "../../../src/protocol/rollout-strategy.ts";
-import { selectorSchema } from "../../../src/protocol/selector.ts";
-import { tagsSchema, tagsUpdateSchema } from "../../../src/protocol/tags.ts";
-import { variablesSchema, variablesUpdateSchema } from "../../../src/protocol/variables.ts";
+} from "../../../src/protocol/assets/asset-request.ts";
+import { deployRequestSchema, updateRequestSchema } from "../../../src/protocol/apps/deploy-request.ts";
+import { QUERIES } from "../../../src/protocol/link/device-query.ts";
+import { enrolmentRequestSchema } from "../../../src/protocol/assets/enrolment.ts";
+import { agentFrameSchema } from "../../../src/protocol/link/frames.ts";
+import { rolloutStrategySchema, rolloutStrategyUpdateSchema } from "../../../src/protocol/fleets/rollout-strategy.ts";
+import { selectorSchema } from "../../../src/protocol/fleets/selector.ts";
+import { tagsSchema, tagsUpdateSchema } from "../../../src/protocol/fleets/tags.ts";
+import { variablesSchema, variablesUpdateSchema } from "../../../src/protocol/values/variables.ts";
 
 /** Places where anything may stand, and what bounds it there. */
 const ANYTHING: readonly RegExp[] = [

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { closestName, editDistance } from "../../../src/protocol/closest-name.ts";
-import { appSpecSchema } from "../../../src/protocol/app-spec.ts";
+import { closestName, editDistance } from "../../../src/protocol/values/closest-name.ts";
+import { appSpecSchema } from "../../../src/protocol/apps/app-spec.ts";
 
 const FIELDS = Object.keys(appSpecSchema.shape);
 const VOLUME = ["local", "target", "readonly"];

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseAppSpec, parseNewAppSpec } from "../../../src/protocol/app-spec.ts";
-import { canonicalOptions } from "../../../src/protocol/canonical-options.ts";
-import { CAPABILITIES } from "../../../src/protocol/capabilities.ts";
-import type { ContainerOptions } from "../../../src/protocol/container-options.ts";
-import { ULIMITS } from "../../../src/protocol/container-options.ts";
+import { parseAppSpec, parseNewAppSpec } from "../../../src/protocol/apps/app-spec.ts";
+import { canonicalOptions } from "../../../src/protocol/apps/canonical-options.ts";
+import { CAPABILITIES } from "../../../src/protocol/apps/capabilities.ts";
+import type { ContainerOptions } from "../../../src/protocol/apps/container-options.ts";
+import { ULIMITS } from "../../../src/protocol/apps/container-options.ts";
 
 function parse(fields: object) {
   return parseAppSpec({ name: "app", image: "example/app:1", ...fields });

@@ -6,7 +6,7 @@ import {
   type RegistryAuth,
   splitDeployRequest,
   updateRequestSchema,
-} from "../../../src/protocol/deploy-request.ts";
+} from "../../../src/protocol/apps/deploy-request.ts";
 
 const auth = { username: "u", password: "p" } satisfies RegistryAuth;
 const options = { registry_auth: auth, max_download_bytes: 1_000, urgent: true } satisfies DeployOptions;

@@ -5,18 +5,18 @@ import {
   type DeviceFacts,
   MAX_REPORTED_APPS,
   type ReportDelta,
-} from "../../../src/protocol/app-report.ts";
+} from "../../../src/protocol/apps/app-report.ts";
 import {
   type AppLogChunk,
   type AppLogLine,
   type LogsParams,
   MAX_LOG_LINE_LENGTH,
   MAX_LOG_TAIL_LINES,
-} from "../../../src/protocol/app-log.ts";
-import type { DataUsageParams, DeviceDataUsage, TrafficPurpose } from "../../../src/protocol/data-usage.ts";
-import type { AppAction, DeploymentAction } from "../../../src/protocol/deployment-action.ts";
-import { isQueryKind, QUERIES, type QueryAnswer, type QueryParams } from "../../../src/protocol/device-query.ts";
-import type { DeviceState, NetworkInterface } from "../../../src/protocol/device-state.ts";
+} from "../../../src/protocol/apps/app-log.ts";
+import type { DataUsageParams, DeviceDataUsage, TrafficPurpose } from "../../../src/protocol/link/data-usage.ts";
+import type { AppAction, DeploymentAction } from "../../../src/protocol/deployments/deployment-action.ts";
+import { isQueryKind, QUERIES, type QueryAnswer, type QueryParams } from "../../../src/protocol/link/device-query.ts";
+import type { DeviceState, NetworkInterface } from "../../../src/protocol/link/device-state.ts";
 
 describe("queries to a device", () => {
   it("are of a closed set of kinds", () => {

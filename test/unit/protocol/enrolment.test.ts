@@ -5,7 +5,7 @@ import {
   ENROLMENT_CODE_LENGTH,
   parseEnrolmentCode,
   formatEnrolmentCode,
-} from "../../../src/protocol/enrolment.ts";
+} from "../../../src/protocol/assets/enrolment.ts";
 
 const codes = fc.string({
   unit: fc.constantFrom(...ENROLMENT_CODE_ALPHABET.split("")),

@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { EdgeError, type ErrorCode, type ErrorEntry, ERRORS, isErrorCode } from "../../../src/protocol/errors.ts";
+import {
+  EdgeError,
+  type ErrorCode,
+  type ErrorEntry,
+  ERRORS,
+  isErrorCode,
+} from "../../../src/protocol/errors/errors.ts";
 
 describe("the error table", () => {
   it.each([

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { ADDED_FIELDS, addedFieldsIn, withoutUnknownNulls } from "../../../src/protocol/added-fields.ts";
-import { appSpecSchema } from "../../../src/protocol/app-spec.ts";
-import { appUpdateSchema } from "../../../src/protocol/app-update.ts";
-import { progressDetails } from "../../../src/protocol/deployment-event.ts";
-import { supports } from "../../../src/protocol/features.ts";
+import { ADDED_FIELDS, addedFieldsIn, withoutUnknownNulls } from "../../../src/protocol/apps/added-fields.ts";
+import { appSpecSchema } from "../../../src/protocol/apps/app-spec.ts";
+import { appUpdateSchema } from "../../../src/protocol/apps/app-update.ts";
+import { progressDetails } from "../../../src/protocol/deployments/deployment-event.ts";
+import { supports } from "../../../src/protocol/link/features.ts";
 import { PROTOCOL_VERSION } from "../../../src/protocol/version.ts";
 
 /**

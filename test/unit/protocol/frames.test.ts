@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodeAgentFrame, decodeControlFrame } from "../../../src/protocol/frames.ts";
+import { decodeAgentFrame, decodeControlFrame } from "../../../src/protocol/link/frames.ts";
 import { negotiateVersion, PROTOCOL_VERSION } from "../../../src/protocol/version.ts";
 
 const EVENT = { status: "Running", step: "checking", message: "m", device_seq: 1 };

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { appSpecSchema } from "../../../src/protocol/app-spec.ts";
-import { explainImageReference } from "../../../src/protocol/explain-image-reference.ts";
-import { hasFloatingTag, parseImageReference } from "../../../src/protocol/image-reference.ts";
+import { appSpecSchema } from "../../../src/protocol/apps/app-spec.ts";
+import { explainImageReference } from "../../../src/protocol/apps/explain-image-reference.ts";
+import { hasFloatingTag, parseImageReference } from "../../../src/protocol/apps/image-reference.ts";
 
 const DIGEST = `sha256:${"0123456789abcdef".repeat(4)}`;
 

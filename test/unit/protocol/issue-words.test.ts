@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { IN_WORDS } from "../../../src/protocol/issue-words.ts";
+import { IN_WORDS } from "../../../src/protocol/values/issue-words.ts";
 
 const reasonOf = (schema: z.ZodType, input: unknown): string | undefined =>
   schema.safeParse(input, IN_WORDS).error?.issues[0]?.message;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { parseAppUpdate } from "../../../src/protocol/app-update.ts";
-import { deployRequestSchema } from "../../../src/protocol/deploy-request.ts";
-import { IN_WORDS } from "../../../src/protocol/issue-words.ts";
-import { listIssues } from "../../../src/protocol/request-error.ts";
+import { parseAppUpdate } from "../../../src/protocol/apps/app-update.ts";
+import { deployRequestSchema } from "../../../src/protocol/apps/deploy-request.ts";
+import { IN_WORDS } from "../../../src/protocol/values/issue-words.ts";
+import { listIssues } from "../../../src/protocol/errors/request-error.ts";
 
 const APP = { name: "app", image: "example/app:1" };
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { newAppSpecSchema } from "../../../src/protocol/app-spec.ts";
-import { findVariableIssues } from "../../../src/protocol/revision-variables.ts";
+import { newAppSpecSchema } from "../../../src/protocol/apps/app-spec.ts";
+import { findVariableIssues } from "../../../src/protocol/fleets/revision-variables.ts";
 
 const app = (fields: object = {}) => newAppSpecSchema.parse({ name: "app", image: "example.com/app:1", ...fields });
 const pathsOf = (fields: object) => findVariableIssues(app(fields)).map(({ path }) => path);

@@ -6,8 +6,8 @@ import {
   soakMsOf,
   updateStrategy,
   waveCount,
-} from "../../../src/protocol/rollout-strategy.ts";
-import { countOf } from "../../../src/protocol/share.ts";
+} from "../../../src/protocol/fleets/rollout-strategy.ts";
+import { countOf } from "../../../src/protocol/values/share.ts";
 
 const DAY_S = 24 * 3600;
 const issuesOf = (input: unknown) =>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { looksSecret } from "../../../src/protocol/secret-names.ts";
+import { looksSecret } from "../../../src/protocol/apps/secret-names.ts";
 
 const value = "some-value";
 const names = (text: string): string[] => text.split(" ");

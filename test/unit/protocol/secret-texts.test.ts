@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { passwordsIn, secretTexts } from "../../../src/protocol/secret-texts.ts";
+import { passwordsIn, secretTexts } from "../../../src/protocol/apps/secret-texts.ts";
 
 test.each([
   ["postgres://app:hunter22@db:5432/app", ["hunter22", "hunter22"]],

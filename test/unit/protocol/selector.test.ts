@@ -7,7 +7,7 @@ import {
   type Selectable,
   selectorSchema,
   type SelectorTerm,
-} from "../../../src/protocol/selector.ts";
+} from "../../../src/protocol/fleets/selector.ts";
 
 const terms = (text: string): readonly SelectorTerm[] => {
   const parsed = parseSelector(text);

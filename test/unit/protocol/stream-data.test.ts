@@ -5,7 +5,7 @@ import {
   encodeArrival,
   encodeStreamData,
   MAX_STREAM_CHUNK_BYTES,
-} from "../../../src/protocol/stream-data.ts";
+} from "../../../src/protocol/link/stream-data.ts";
 
 const streamId = fc.integer({ min: 0, max: 2 ** 32 - 1 });
 const bytes = fc.uint8Array({ minLength: 1, maxLength: 300 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseTemplate, substitute, variablesIn, type VariableValue } from "../../../src/protocol/substitute.ts";
+import { parseTemplate, substitute, variablesIn, type VariableValue } from "../../../src/protocol/values/substitute.ts";
 
 const variables = (values: Readonly<Record<string, string>>, secrets: readonly string[] = []) =>
   new Map<string, VariableValue>(

@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { explainTagKey, isTagValue, MAX_TAGS, tagsSchema, tagsUpdateSchema } from "../../../src/protocol/tags.ts";
+import {
+  explainTagKey,
+  isTagValue,
+  MAX_TAGS,
+  tagsSchema,
+  tagsUpdateSchema,
+} from "../../../src/protocol/fleets/tags.ts";
 
 const issues = (input: unknown) => tagsSchema.safeParse(input).error?.issues.length ?? 0;
 

@@ -4,7 +4,7 @@ import {
   shownVariablesSchema,
   variablesSchema,
   variablesUpdateSchema,
-} from "../../../src/protocol/variables.ts";
+} from "../../../src/protocol/values/variables.ts";
 
 const accepts = (input: unknown): boolean => variablesSchema.safeParse(input).success;
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
-import { parseAppUpdate } from "../../../src/protocol/app-update.ts";
-import { bindsOf, namedVolumesOf, parseOwner } from "../../../src/protocol/volume-fields.ts";
+import { parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";
+import { parseAppUpdate } from "../../../src/protocol/apps/app-update.ts";
+import { bindsOf, namedVolumesOf, parseOwner } from "../../../src/protocol/apps/volume-fields.ts";
 
 function issuesOf(volume: object): unknown {
   const spec = parseAppSpec({ name: "app", image: "example/app:1", volumes: [volume] });

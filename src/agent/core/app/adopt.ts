@@ -1,10 +1,10 @@
-import { type AppSpec, type ParsedAppSpec, parseAppSpec } from "../../../protocol/app-spec.ts";
-import { storedFiles } from "../../../protocol/app-files.ts";
-import { normalizePath } from "../../../protocol/normalize-path.ts";
+import { type AppSpec, type ParsedAppSpec, parseAppSpec } from "../../../protocol/apps/app-spec.ts";
+import { storedFiles } from "../../../protocol/apps/app-files.ts";
+import { normalizePath } from "../../../protocol/values/normalize-path.ts";
 import { oldVersionName, newVersionName, LABELS } from "./container.ts";
 import { type MountedPath, volumesOfContainer } from "./volume-extras.ts";
 import { type AppRecord, newApp } from "../deployment/record.ts";
-import { parseBoundedJson } from "../../../protocol/bounded-json.ts";
+import { parseBoundedJson } from "../../../protocol/values/bounded-json.ts";
 
 /** A container that carries the agent's labels and is unknown to the store. */
 export interface Orphan {

@@ -1,7 +1,7 @@
-import { type AppChange, MAX_CHANGED_FIELDS } from "../../../protocol/app-change.ts";
-import { normalizePath } from "../../../protocol/normalize-path.ts";
-import type { AppSpec } from "../../../protocol/app-spec.ts";
-import { bindsOf } from "../../../protocol/volume-fields.ts";
+import { type AppChange, MAX_CHANGED_FIELDS } from "../../../protocol/apps/app-change.ts";
+import { normalizePath } from "../../../protocol/values/normalize-path.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
+import { bindsOf } from "../../../protocol/apps/volume-fields.ts";
 import type { AppRecord, DeploymentRecord } from "../deployment/record.ts";
 
 interface FoundPort {

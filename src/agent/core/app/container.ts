@@ -1,8 +1,8 @@
-import { canonicalOptions } from "../../../protocol/canonical-options.ts";
-import { normalizePath } from "../../../protocol/normalize-path.ts";
-import { VERSION_SUFFIXES } from "../../../protocol/app-fields.ts";
-import type { AppSpec } from "../../../protocol/app-spec.ts";
-import { bindsOf } from "../../../protocol/volume-fields.ts";
+import { canonicalOptions } from "../../../protocol/apps/canonical-options.ts";
+import { normalizePath } from "../../../protocol/values/normalize-path.ts";
+import { VERSION_SUFFIXES } from "../../../protocol/apps/app-fields.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
+import { bindsOf } from "../../../protocol/apps/volume-fields.ts";
 import { volumeExtras } from "./volume-extras.ts";
 
 /**

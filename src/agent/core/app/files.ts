@@ -1,7 +1,7 @@
-import type { AppFile, StoredFile } from "../../../protocol/app-files.ts";
-import type { AppSpec, RequestedAppSpec } from "../../../protocol/app-spec.ts";
-import { normalizePath } from "../../../protocol/normalize-path.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
+import type { AppFile, StoredFile } from "../../../protocol/apps/app-files.ts";
+import type { AppSpec, RequestedAppSpec } from "../../../protocol/apps/app-spec.ts";
+import { normalizePath } from "../../../protocol/values/normalize-path.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
 
 /** Numeric owner of a file. */
 interface Owner {

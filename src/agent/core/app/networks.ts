@@ -1,4 +1,4 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 
 /** Name of a network in a specification; empty for the one that apps share. */
 export const NETWORK_LABEL = "io.edge-agent.network";

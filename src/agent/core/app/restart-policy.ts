@@ -1,4 +1,4 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 
 /** When the engine restarts an app's container. `undefined` in a specification means `unless-stopped`. */
 export type RestartPolicy = NonNullable<AppSpec["restart_policy"]>;

@@ -1,4 +1,4 @@
-import type { AppRunState } from "../../../protocol/app-report.ts";
+import type { AppRunState } from "../../../protocol/apps/app-report.ts";
 import type { ContainerSnapshot } from "./container-status.ts";
 
 /** What the engine reports of an app's container, as far as the run state depends on it. */

@@ -1,5 +1,5 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
-import { secretTexts, valueAndParts } from "../../../protocol/secret-texts.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
+import { secretTexts, valueAndParts } from "../../../protocol/apps/secret-texts.ts";
 import { contentId, secretLines } from "./files.ts";
 import type { DeploymentRecord } from "../deployment/record.ts";
 

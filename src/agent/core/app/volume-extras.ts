@@ -1,5 +1,5 @@
-import { normalizePath } from "../../../protocol/normalize-path.ts";
-import { bindsOf, isNamedVolume, type VolumeEntry } from "../../../protocol/volume-fields.ts";
+import { normalizePath } from "../../../protocol/values/normalize-path.ts";
+import { bindsOf, isNamedVolume, type VolumeEntry } from "../../../protocol/apps/volume-fields.ts";
 
 /*
  * What engines do not return of an app's volumes: the names of those that the agent manages, and owners. An app that uses

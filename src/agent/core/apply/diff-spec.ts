@@ -1,5 +1,5 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
-import { normalizePath } from "../../../protocol/normalize-path.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
+import { normalizePath } from "../../../protocol/values/normalize-path.ts";
 import { canonicalSpec } from "../app/container.ts";
 
 type Field = keyof AppSpec;

@@ -1,7 +1,7 @@
-import { findCircle } from "../../../protocol/apply-rules.ts";
-import type { AppDependency } from "../../../protocol/apply.ts";
-import type { AppSpec } from "../../../protocol/app-spec.ts";
-import { type NamedVolume, namedVolumesOf } from "../../../protocol/volume-fields.ts";
+import { findCircle } from "../../../protocol/apps/apply-rules.ts";
+import type { AppDependency } from "../../../protocol/apps/apply.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
+import { type NamedVolume, namedVolumesOf } from "../../../protocol/apps/volume-fields.ts";
 import { hostPortsOf, includesPort } from "../host/host-port.ts";
 
 /** A change of one app of a group. */

@@ -1,4 +1,4 @@
-import type { PlannedChange } from "../../../protocol/apply.ts";
+import type { PlannedChange } from "../../../protocol/apps/apply.ts";
 import type { DeploymentRecord } from "../deployment/record.ts";
 import { type ImageSource, NO_COST, type PullCost } from "../image/image.ts";
 import { computePullCost, costDetails } from "../image/pull-cost.ts";

@@ -1,10 +1,10 @@
-import { type AppSpec, type ParsedAppSpec, parseAppSpec, parseNewAppSpec } from "../../../protocol/app-spec.ts";
-import { type AppUpdate, parseAppUpdate } from "../../../protocol/app-update.ts";
-import type { DeployOptions } from "../../../protocol/deploy-request.ts";
-import type { AppAction } from "../../../protocol/deployment-action.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
-import { invalidRequest, type RequestIssue } from "../../../protocol/request-error.ts";
-import { MASKED_VALUE } from "../../../protocol/secret-texts.ts";
+import { type AppSpec, type ParsedAppSpec, parseAppSpec, parseNewAppSpec } from "../../../protocol/apps/app-spec.ts";
+import { type AppUpdate, parseAppUpdate } from "../../../protocol/apps/app-update.ts";
+import type { DeployOptions } from "../../../protocol/apps/deploy-request.ts";
+import type { AppAction } from "../../../protocol/deployments/deployment-action.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { invalidRequest, type RequestIssue } from "../../../protocol/errors/request-error.ts";
+import { MASKED_VALUE } from "../../../protocol/apps/secret-texts.ts";
 import { takeNoFiles, type TakeFiles, toStoredSpec } from "../app/files.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "./record.ts";
 import { newRecord } from "./record.ts";

@@ -1,5 +1,5 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
-import type { EventContent } from "../../../protocol/deployment-event.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
+import type { EventContent } from "../../../protocol/deployments/deployment-event.ts";
 import { formatWholeMegabytes } from "../text.ts";
 import type { HostCapacity, Refusal } from "./check.ts";
 import { runningEvent } from "./step-events.ts";

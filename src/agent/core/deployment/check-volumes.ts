@@ -1,5 +1,5 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
-import { namedVolumesOf } from "../../../protocol/volume-fields.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
+import { namedVolumesOf } from "../../../protocol/apps/volume-fields.ts";
 import type { AppRecord, DeploymentRecord } from "./record.ts";
 import type { Refusal } from "./check.ts";
 

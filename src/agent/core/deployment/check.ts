@@ -1,8 +1,8 @@
-import { type NamedOnNetworks, networkIssues, sharedName } from "../../../protocol/app-network.ts";
-import type { AppSpec } from "../../../protocol/app-spec.ts";
-import type { DeploymentStep } from "../../../protocol/deployment-event.ts";
-import { optionIssues } from "../../../protocol/option-rules.ts";
-import { type ErrorCode, type ErrorDetails, errorEntry } from "../../../protocol/errors.ts";
+import { type NamedOnNetworks, networkIssues, sharedName } from "../../../protocol/apps/app-network.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
+import type { DeploymentStep } from "../../../protocol/deployments/deployment-event.ts";
+import { optionIssues } from "../../../protocol/apps/option-rules.ts";
+import { type ErrorCode, type ErrorDetails, errorEntry } from "../../../protocol/errors/errors.ts";
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../../protocol/limits.ts";
 import { findOptionRefusal } from "./check-options.ts";
 import { oldVersionName, newVersionName, containerName } from "../app/container.ts";

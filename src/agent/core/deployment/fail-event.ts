@@ -1,5 +1,5 @@
-import type { EventContent } from "../../../protocol/deployment-event.ts";
-import { errorEntry } from "../../../protocol/errors.ts";
+import type { EventContent } from "../../../protocol/deployments/deployment-event.ts";
+import { errorEntry } from "../../../protocol/errors/errors.ts";
 import type { DeploymentRecord, Failure } from "./record.ts";
 import { mayExit } from "../app/restart-policy.ts";
 

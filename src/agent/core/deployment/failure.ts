@@ -1,5 +1,5 @@
-import type { DeploymentStep } from "../../../protocol/deployment-event.ts";
-import { type ErrorCode, errorEntry } from "../../../protocol/errors.ts";
+import type { DeploymentStep } from "../../../protocol/deployments/deployment-event.ts";
+import { type ErrorCode, errorEntry } from "../../../protocol/errors/errors.ts";
 import type { DownloadErrorKind, EngineErrorKind, RegistryErrorKind } from "../error-kind.ts";
 import { pullHint } from "../image/pull-hint.ts";
 import type { Failure } from "./record.ts";

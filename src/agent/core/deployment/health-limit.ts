@@ -1,4 +1,4 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 import type { HealthcheckTimes } from "../app/container-status.ts";
 
 /** Which setting limits the wait for a health check. */

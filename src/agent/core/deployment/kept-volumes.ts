@@ -1,6 +1,6 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
-import type { ErrorDetails } from "../../../protocol/errors.ts";
-import { namedVolumesOf } from "../../../protocol/volume-fields.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
+import type { ErrorDetails } from "../../../protocol/errors/errors.ts";
+import { namedVolumesOf } from "../../../protocol/apps/volume-fields.ts";
 
 /** Names listed in a message; the rest is counted. */
 const MAX_NAMES = 10;

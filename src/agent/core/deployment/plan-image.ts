@@ -1,4 +1,4 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 import type { DeploymentRecord } from "./record.ts";
 import { NO_COST } from "../image/image.ts";
 import type { RunProgress, Step } from "./step.ts";

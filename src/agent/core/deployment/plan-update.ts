@@ -1,4 +1,4 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 import { canonicalSpec, containerName } from "../app/container.ts";
 import { isSameRepository } from "../image/known-digest.ts";
 import type { AppRecord, DeploymentRecord } from "./record.ts";

@@ -1,4 +1,4 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 import { type AppRecord, type DeploymentRecord, newApp } from "./record.ts";
 import { nextRemoveStep, nextStartStep, nextStopStep } from "./plan-lifecycle.ts";
 import { nextImageStep } from "./plan-image.ts";

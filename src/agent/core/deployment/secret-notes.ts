@@ -1,7 +1,7 @@
-import type { EventContent } from "../../../protocol/deployment-event.ts";
-import type { AppSpec } from "../../../protocol/app-spec.ts";
-import { looksSecret } from "../../../protocol/secret-names.ts";
-import { secretTexts } from "../../../protocol/secret-texts.ts";
+import type { EventContent } from "../../../protocol/deployments/deployment-event.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
+import { looksSecret } from "../../../protocol/apps/secret-names.ts";
+import { secretTexts } from "../../../protocol/apps/secret-texts.ts";
 import type { DeploymentRecord } from "./record.ts";
 import { runningEvent } from "./step-events.ts";
 

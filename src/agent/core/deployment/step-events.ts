@@ -1,5 +1,5 @@
-import type { EventContent } from "../../../protocol/deployment-event.ts";
-import type { AppSpec } from "../../../protocol/app-spec.ts";
+import type { EventContent } from "../../../protocol/deployments/deployment-event.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 import type { DeploymentRecord } from "./record.ts";
 import { costDetails, costText } from "../image/pull-cost.ts";
 import { failEvent } from "./fail-event.ts";

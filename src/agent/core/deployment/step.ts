@@ -1,4 +1,4 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 import type { ImageSource, PresentImage, PullCost } from "../image/image.ts";
 import type { AppRecord, Failure, ObservedContainer, SuccessKind } from "./record.ts";
 

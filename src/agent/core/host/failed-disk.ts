@@ -1,6 +1,6 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
-import { normalizePath } from "../../../protocol/normalize-path.ts";
-import { bindsOf } from "../../../protocol/volume-fields.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
+import { normalizePath } from "../../../protocol/values/normalize-path.ts";
+import { bindsOf } from "../../../protocol/apps/volume-fields.ts";
 import { findMount, type MountEntry } from "../policy/mountinfo.ts";
 
 /** Returns the first path that an app mounts from a disk that fails or is gone; `undefined` if there is none. */

@@ -1,4 +1,4 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 
 /** A port of the device. TCP and UDP ports are separate: one may be taken and the other free. */
 export interface HostPort {

@@ -1,4 +1,4 @@
-import { normalizePath } from "../../../protocol/normalize-path.ts";
+import { normalizePath } from "../../../protocol/values/normalize-path.ts";
 
 /** A volume whose path does not exist on the device. */
 export interface MissingMount {

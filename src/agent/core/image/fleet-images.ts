@@ -1,4 +1,4 @@
-import { parseImageReference } from "../../../protocol/image-reference.ts";
+import { parseImageReference } from "../../../protocol/apps/image-reference.ts";
 import type { AppRecord, DeploymentRecord } from "../deployment/record.ts";
 import { matchesReference, type PresentImage, type PulledImage } from "./image-cleanup.ts";
 

@@ -1,4 +1,4 @@
-import { parseImageReference } from "../../../protocol/image-reference.ts";
+import { parseImageReference } from "../../../protocol/apps/image-reference.ts";
 
 /** An image the agent pulled, or was pulling when it was interrupted. */
 export interface PulledImage {

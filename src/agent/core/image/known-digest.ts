@@ -1,4 +1,4 @@
-import { parseImageReference } from "../../../protocol/image-reference.ts";
+import { parseImageReference } from "../../../protocol/apps/image-reference.ts";
 
 /** What is known of an image on the device. */
 export interface ImageOrigin {

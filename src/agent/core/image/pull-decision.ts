@@ -1,6 +1,6 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
-import type { DeploymentAction } from "../../../protocol/deployment-action.ts";
-import { hasFloatingTag, parseImageReference } from "../../../protocol/image-reference.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
+import type { DeploymentAction } from "../../../protocol/deployments/deployment-action.ts";
+import { hasFloatingTag, parseImageReference } from "../../../protocol/apps/image-reference.ts";
 import type { EngineErrorKind, RegistryErrorKind } from "../error-kind.ts";
 
 /**

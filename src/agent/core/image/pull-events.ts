@@ -1,4 +1,4 @@
-import type { EventContent } from "../../../protocol/deployment-event.ts";
+import type { EventContent } from "../../../protocol/deployments/deployment-event.ts";
 import { formatPart, formatSize, formatRate, formatTimeLeft, formatTimes } from "../text.ts";
 import { runningEvent } from "../deployment/step-events.ts";
 

@@ -1,4 +1,4 @@
-import { CLOSE_CODES } from "../../../protocol/frames.ts";
+import { CLOSE_CODES } from "../../../protocol/link/frames.ts";
 import { explainProxyStatus } from "../net/proxy-status.ts";
 import type { AttemptOutcome } from "./link-state.ts";
 

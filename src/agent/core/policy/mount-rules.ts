@@ -1,5 +1,5 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
-import { normalizePath } from "../../../protocol/normalize-path.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
+import { normalizePath } from "../../../protocol/values/normalize-path.ts";
 import type { Policy, PolicyViolation } from "./device-policy.ts";
 import { hostLocations, locateFile, type FileLocations, findPrivateMount } from "./mountinfo.ts";
 import type { PathPolicyInput, ProtectedPath } from "./path-policy-input.ts";

@@ -1,8 +1,8 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
-import { ALL_CAPABILITIES, canonicalCapability, USUAL_CAPABILITIES } from "../../../protocol/capabilities.ts";
-import { canonicalOptions } from "../../../protocol/canonical-options.ts";
-import type { ULIMITS } from "../../../protocol/container-options.ts";
-import { NO_NEW_PRIVILEGES } from "../../../protocol/container-rights.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
+import { ALL_CAPABILITIES, canonicalCapability, USUAL_CAPABILITIES } from "../../../protocol/apps/capabilities.ts";
+import { canonicalOptions } from "../../../protocol/apps/canonical-options.ts";
+import type { ULIMITS } from "../../../protocol/apps/container-options.ts";
+import { NO_NEW_PRIVILEGES } from "../../../protocol/apps/container-rights.ts";
 import type { Policy, PolicyViolation } from "./device-policy.ts";
 
 /** Limits that apps may set unless the policy says otherwise: all but those that give an app precedence over others. */

@@ -1,5 +1,5 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
-import { parseImageReference } from "../../../protocol/image-reference.ts";
+import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
+import { parseImageReference } from "../../../protocol/apps/image-reference.ts";
 import type { Policy, PolicyViolation } from "./device-policy.ts";
 import { findDeviceViolation, preferResolved, findMountViolation, type PolicyCheckPhase } from "./mount-rules.ts";
 import { findOptionViolation } from "./option-rules.ts";

@@ -1,4 +1,4 @@
-import type { StreamKind } from "../../../protocol/streams.ts";
+import type { StreamKind } from "../../../protocol/link/streams.ts";
 import type { PolicyViolation } from "./device-policy.ts";
 
 /** What operators may reach from outside: nothing, the ports of apps, or commands and files of apps as well. */

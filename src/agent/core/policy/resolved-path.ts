@@ -1,4 +1,4 @@
-import { normalizePath } from "../../../protocol/normalize-path.ts";
+import { normalizePath } from "../../../protocol/values/normalize-path.ts";
 
 /** Where an absolute path leads, as far as the agent can resolve it. */
 export interface ResolvedPath {

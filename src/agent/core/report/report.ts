@@ -1,4 +1,4 @@
-import type { AppRemoval, AppReport, DeviceFacts, ReportDelta } from "../../../protocol/app-report.ts";
+import type { AppRemoval, AppReport, DeviceFacts, ReportDelta } from "../../../protocol/apps/app-report.ts";
 
 /** State of a device and its apps. */
 export interface Report {

@@ -1,4 +1,4 @@
-import type { AppReport } from "../../../protocol/app-report.ts";
+import type { AppReport } from "../../../protocol/apps/app-report.ts";
 
 type Apps = ReadonlyMap<string, AppReport>;
 

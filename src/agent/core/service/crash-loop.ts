@@ -1,5 +1,5 @@
 import type { Failure } from "../deployment/record.ts";
-import type { DeploymentStep } from "../../../protocol/deployment-event.ts";
+import type { DeploymentStep } from "../../../protocol/deployments/deployment-event.ts";
 import { formatTimeLeft, formatTimes } from "../text.ts";
 
 /*

@@ -1,4 +1,4 @@
-import type { DeviceDataUsage } from "../../../protocol/data-usage.ts";
+import type { DeviceDataUsage } from "../../../protocol/link/data-usage.ts";
 import type { DataPolicy, MeteredUsage } from "./data-budget.ts";
 import type { NetworkKind } from "./network-kind.ts";
 import { type Day, monthOf } from "./day.ts";

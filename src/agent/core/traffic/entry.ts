@@ -1,4 +1,4 @@
-import type { TrafficPurpose } from "../../../protocol/data-usage.ts";
+import type { TrafficPurpose } from "../../../protocol/link/data-usage.ts";
 import type { NetworkKind } from "./network-kind.ts";
 import type { Day } from "./day.ts";
 

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat, statfs } from "node:fs/promises";
 import { userInfo } from "node:os";
-import { normalizePath } from "../../../protocol/normalize-path.ts";
-import { bindsOf } from "../../../protocol/volume-fields.ts";
+import { normalizePath } from "../../../protocol/values/normalize-path.ts";
+import { bindsOf } from "../../../protocol/apps/volume-fields.ts";
 import type { AppRecord } from "../../core/deployment/record.ts";
 import type { CheckResult } from "../../core/doctor/checks.ts";
 import { failedDiskAdvice, findFailedDisk } from "../../core/host/failed-disk.ts";

@@ -1,4 +1,4 @@
-import { parseBoundedJson } from "../../../protocol/bounded-json.ts";
+import { parseBoundedJson } from "../../../protocol/values/bounded-json.ts";
 import { digestOf } from "../../../lib/registry/documents.ts";
 import type { ResolvedImage } from "../../registry/registry.ts";
 

@@ -11,7 +11,7 @@ import { startExec } from "./exec.ts";
 import { requireContainer } from "./find-container.ts";
 import { readInfo } from "./read-info.ts";
 import { unlessStatus } from "./unless-status.ts";
-import { parseBoundedJson } from "../../../protocol/bounded-json.ts";
+import { parseBoundedJson } from "../../../protocol/values/bounded-json.ts";
 
 const TIMEOUT_MS = 10_000;
 /** The engine runs programs to answer. Another engine at its socket has other containers. */

@@ -6,7 +6,7 @@ import type { DeviceFile } from "../device-files.ts";
 import type { ImagePath, Owner } from "../image-path.ts";
 import type { HelperEngine } from "./helper-container.ts";
 import { hasStatus } from "./unless-status.ts";
-import { parseBoundedJson } from "../../../protocol/bounded-json.ts";
+import { parseBoundedJson } from "../../../protocol/values/bounded-json.ts";
 
 /** Reads and writes files of a container that need not run. */
 

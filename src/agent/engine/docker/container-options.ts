@@ -1,5 +1,5 @@
 import type { ContainerCreateOptions, HostConfig } from "dockerode";
-import type { ContainerOptions } from "../../../protocol/container-options.ts";
+import type { ContainerOptions } from "../../../protocol/apps/container-options.ts";
 import type { ContainerRequest, EngineInfo } from "../engine.ts";
 
 type Options = ContainerRequest["options"];

@@ -1,4 +1,4 @@
-import { parseImageReference } from "../../../protocol/image-reference.ts";
+import { parseImageReference } from "../../../protocol/apps/image-reference.ts";
 import { EngineError } from "../engine-error.ts";
 
 /** Returns a reference that all engines accept: Podman and old versions of Docker reject a tag beside a digest. */

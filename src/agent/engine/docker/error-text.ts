@@ -1,4 +1,4 @@
-import { parseImageReference } from "../../../protocol/image-reference.ts";
+import { parseImageReference } from "../../../protocol/apps/image-reference.ts";
 import type { EngineErrorKind } from "../../core/error-kind.ts";
 
 type Rule = readonly [EngineErrorKind, RegExp];

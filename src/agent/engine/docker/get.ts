@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type Docker from "dockerode";
 import { BodyTooLongError, readAll } from "../../../lib/registry/read-body.ts";
-import { JSON_LIMITS, JsonLimitError, parseBoundedJson } from "../../../protocol/bounded-json.ts";
+import { JSON_LIMITS, JsonLimitError, parseBoundedJson } from "../../../protocol/values/bounded-json.ts";
 import { EngineError } from "../engine-error.ts";
 
 type Query = Readonly<Record<string, string | number | boolean>>;

@@ -4,7 +4,7 @@ import { digestName, localReference, digestTag, pullTarget } from "./engine-refe
 import { getJson } from "./get.ts";
 import { requireFields, requireList } from "./shape.ts";
 import { unlessStatus } from "./unless-status.ts";
-import { parseImageReference } from "../../../protocol/image-reference.ts";
+import { parseImageReference } from "../../../protocol/apps/image-reference.ts";
 
 interface ImageInspect {
   readonly Id: string;

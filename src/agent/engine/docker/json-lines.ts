@@ -1,5 +1,5 @@
 import { EngineError } from "../engine-error.ts";
-import { parseBoundedJson } from "../../../protocol/bounded-json.ts";
+import { parseBoundedJson } from "../../../protocol/values/bounded-json.ts";
 
 const MAX_LINE = 1024 * 1024;
 

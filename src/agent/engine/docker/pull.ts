@@ -10,7 +10,7 @@ import { localReference, pullTarget } from "./engine-reference.ts";
 import { readJsonLines } from "./json-lines.ts";
 import { PullProgressSum } from "./pull-progress.ts";
 import { toPullError } from "./to-engine-error.ts";
-import { parseImageReference } from "../../../protocol/image-reference.ts";
+import { parseImageReference } from "../../../protocol/apps/image-reference.ts";
 
 interface PullOptions {
   readonly reference: string;

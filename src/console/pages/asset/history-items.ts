@@ -1,5 +1,5 @@
-import type { AccountEvent } from "../../../protocol/account-event.ts";
-import type { AuditEntryBody } from "../../../protocol/audit.ts";
+import type { AccountEvent } from "../../../protocol/assets/account-event.ts";
+import type { AuditEntryBody } from "../../../protocol/people/audit.ts";
 import type { Deployment } from "../../api/types.ts";
 
 /** Something that happened, from one source. */

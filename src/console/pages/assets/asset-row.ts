@@ -1,6 +1,6 @@
-import type { AttentionReason } from "../../../protocol/attention.ts";
+import type { AttentionReason } from "../../../protocol/assets/attention.ts";
 import type { AssetListItem } from "../../api/types.ts";
-import type { AccountEvent } from "../../../protocol/account-event.ts";
+import type { AccountEvent } from "../../../protocol/assets/account-event.ts";
 
 /** What a list of assets says of the device, as it was last reported. */
 export interface AssetState {

@@ -1,4 +1,4 @@
-import type { AttentionReason } from "../../../protocol/attention.ts";
+import type { AttentionReason } from "../../../protocol/assets/attention.ts";
 import { REASONS } from "../../parts/reason.tsx";
 
 /** What the list of assets is restricted to. It is kept in the page's address. */

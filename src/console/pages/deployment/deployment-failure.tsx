@@ -57,7 +57,7 @@ function useTableHint(code: string | undefined): string | undefined {
   const { data } = useQuery({
     queryKey: ["error-table"],
     queryFn: async (): Promise<Readonly<Record<string, { readonly hint: string }>>> => {
-      return (await import("../../../protocol/errors.ts")).ERRORS;
+      return (await import("../../../protocol/errors/errors.ts")).ERRORS;
     },
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from "react";
 import { Link } from "react-router";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
-import type { MemberStateName } from "../../../protocol/fleet-member.ts";
+import type { MemberStateName } from "../../../protocol/fleets/fleet-member.ts";
 import type { Fleet, FleetMember } from "../../api/types.ts";
 import { Age } from "../../parts/age.tsx";
 import { Loaded } from "../../parts/loaded.tsx";

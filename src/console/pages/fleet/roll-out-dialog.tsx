@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useRef, useState } from "react";
 import { formatBytes } from "../../parts/format-bytes.ts";
 import { Note } from "../../parts/note.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
-import type { WaitReason } from "../../../protocol/rollout.ts";
+import type { WaitReason } from "../../../protocol/fleets/rollout.ts";
 import { formatAssets, WAIT_REASONS } from "../../parts/target-states.ts";
 import { followPrice, NO_PRICE, type Price } from "./price-stream.ts";
 import { useMutation } from "@tanstack/react-query";

@@ -1,7 +1,7 @@
 import type { RolloutStrategy, RolloutWaveStrategy, RolloutWindow } from "../../api/types.ts";
 import { formatBytes } from "../../parts/format-bytes.ts";
 import { formatDuration } from "../../parts/durations.ts";
-import { countOf } from "../../../protocol/share.ts";
+import { countOf } from "../../../protocol/values/share.ts";
 
 /** Describes a strategy in sentences. */
 export function describeStrategy(strategy: RolloutStrategy): readonly string[] {

@@ -2,7 +2,7 @@ import { Anchor, Code } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "react-router";
-import { isRolloutOver } from "../../../protocol/rollout-over.ts";
+import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import type { FleetListItem } from "../../api/types.ts";

@@ -1,4 +1,4 @@
-import type { AttentionReason, Overview } from "../../../protocol/attention.ts";
+import type { AttentionReason, Overview } from "../../../protocol/assets/attention.ts";
 import { REASONS } from "../../parts/reason.tsx";
 import { Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";

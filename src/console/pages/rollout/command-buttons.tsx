@@ -9,7 +9,7 @@ import { Confirm, Dialog } from "../../parts/dialog.tsx";
 import { type Command, type CommandName, commandsFor } from "./commands.ts";
 import type { RolloutPath } from "./rollout-queries.ts";
 import { useNavigate } from "react-router";
-import { isRolloutOver } from "../../../protocol/rollout-over.ts";
+import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
 import { PendingButton } from "../../parts/form.tsx";
 import { FailureNote } from "../../parts/failure-note.tsx";
 import { toFailure } from "../../api/failure.ts";

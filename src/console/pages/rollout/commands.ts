@@ -1,4 +1,4 @@
-import type { TargetState } from "../../../protocol/rollout.ts";
+import type { TargetState } from "../../../protocol/fleets/rollout.ts";
 import { countIn, formatAssets, formatCounts } from "../../parts/target-states.ts";
 import { formatGoal, type ShownRollout, waitsForAdvance } from "./verdict.ts";
 

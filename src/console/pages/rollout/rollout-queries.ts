@@ -7,7 +7,7 @@ import {
   type UseQueryResult,
 } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
-import type { TargetState } from "../../../protocol/rollout.ts";
+import type { TargetState } from "../../../protocol/fleets/rollout.ts";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import type { Rollout } from "../../api/types.ts";

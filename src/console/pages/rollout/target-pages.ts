@@ -1,4 +1,4 @@
-import type { TargetCounts, TargetState } from "../../../protocol/rollout.ts";
+import type { TargetCounts, TargetState } from "../../../protocol/fleets/rollout.ts";
 import type { RolloutTarget, RolloutTargetList } from "../../api/types.ts";
 import { TARGET_STATE_NAMES } from "../../parts/target-states.ts";
 

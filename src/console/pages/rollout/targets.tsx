@@ -5,7 +5,7 @@ import type { Rollout, RolloutAttempt, RolloutTarget } from "../../api/types.ts"
 import { Age } from "../../parts/age.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import classes from "./rollout.module.css";
-import type { TargetState } from "../../../protocol/rollout.ts";
+import type { TargetState } from "../../../protocol/fleets/rollout.ts";
 import { Loaded } from "../../parts/loaded.tsx";
 import { MoreButton } from "../../parts/more-button.tsx";
 import { TargetStateLabel } from "../../parts/state.tsx";

@@ -1,5 +1,5 @@
-import type { TargetCounts, TargetState } from "../../../protocol/rollout.ts";
-import { isRolloutOver } from "../../../protocol/rollout-over.ts";
+import type { TargetCounts, TargetState } from "../../../protocol/fleets/rollout.ts";
+import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
 import type { Rollout, RolloutWave } from "../../api/types.ts";
 import type { NoteKind } from "../../parts/note.tsx";
 import { countIn, formatAssets, formatCounts } from "../../parts/target-states.ts";

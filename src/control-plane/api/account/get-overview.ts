@@ -1,4 +1,4 @@
-import { ATTENTION_REASONS, type Overview, overviewSchema } from "../../../protocol/attention.ts";
+import { ATTENTION_REASONS, type Overview, overviewSchema } from "../../../protocol/assets/attention.ts";
 import { stateTime } from "../asset-resource.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { onAbort } from "../../../lib/on-abort.ts";
-import { accountEventSchema, accountStreamNoteSchema } from "../../../protocol/account-event.ts";
-import { integerString } from "../../../protocol/scalars.ts";
+import { accountEventSchema, accountStreamNoteSchema } from "../../../protocol/assets/account-event.ts";
+import { integerString } from "../../../protocol/values/scalars.ts";
 import type { EventFilter, EventSink } from "../../events/account-feed.ts";
 import { formatLine } from "../../events/format-events.ts";
 import { accountOf, principalOf } from "../auth.ts";

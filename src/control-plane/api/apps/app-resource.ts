@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { appName, ports } from "../../../protocol/app-fields.ts";
-import { type AppReport, appReportSchema } from "../../../protocol/app-report.ts";
+import { appName, ports } from "../../../protocol/apps/app-fields.ts";
+import { type AppReport, appReportSchema } from "../../../protocol/apps/app-report.ts";
 import type { AppOwner } from "../../store/fleets.ts";
 import { assetParams } from "../asset-resource.ts";
 

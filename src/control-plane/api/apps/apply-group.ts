@@ -1,7 +1,7 @@
-import { applyRequestSchema, MAX_APPLY_BYTES } from "../../../protocol/apply.ts";
-import { splitDeployRequest } from "../../../protocol/deploy-request.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
-import { utf8ByteLength } from "../../../protocol/utf8-byte-length.ts";
+import { applyRequestSchema, MAX_APPLY_BYTES } from "../../../protocol/apps/apply.ts";
+import { splitDeployRequest } from "../../../protocol/apps/deploy-request.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { utf8ByteLength } from "../../../protocol/values/utf8-byte-length.ts";
 import { assetParams } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { EdgeError, type ErrorCode, errorEntry } from "../../../protocol/errors.ts";
+import { EdgeError, type ErrorCode, errorEntry } from "../../../protocol/errors/errors.ts";
 import type { AppCommand } from "../../core/command.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { findAsset } from "../asset-resource.ts";

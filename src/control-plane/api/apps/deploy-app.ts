@@ -1,8 +1,8 @@
-import { deployRequestSchema, splitDeployRequest } from "../../../protocol/deploy-request.ts";
-import { findHiddenFiles } from "../../../protocol/app-spec.ts";
+import { deployRequestSchema, splitDeployRequest } from "../../../protocol/apps/deploy-request.ts";
+import { findHiddenFiles } from "../../../protocol/apps/app-spec.ts";
 import { MAX_APP_REQUEST_BYTES } from "../../../protocol/limits.ts";
-import { IN_WORDS } from "../../../protocol/issue-words.ts";
-import { invalidRequest, toDeployRequestError } from "../../../protocol/request-error.ts";
+import { IN_WORDS } from "../../../protocol/values/issue-words.ts";
+import { invalidRequest, toDeployRequestError } from "../../../protocol/errors/request-error.ts";
 import type { ZodType } from "zod";
 import { assetParams } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";

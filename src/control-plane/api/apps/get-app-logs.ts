@@ -1,12 +1,12 @@
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { appLogLineSchema, MAX_LOG_TAIL_LINES } from "../../../protocol/app-log.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
-import { booleanString, integerString, MAX_UNIX_SECONDS } from "../../../protocol/scalars.ts";
+import { appLogLineSchema, MAX_LOG_TAIL_LINES } from "../../../protocol/apps/app-log.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { booleanString, integerString, MAX_UNIX_SECONDS } from "../../../protocol/values/scalars.ts";
 import { type LogEntry, type LogFormat, PLAIN_TEXT } from "../../core/log-entry.ts";
 import { onAbort } from "../../../lib/on-abort.ts";
-import type { LogFeed } from "../../queries/log-feed.ts";
+import type { LogFeed } from "../../devices/queries/log-feed.ts";
 import { findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, messages } from "../docs/responses.ts";

@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { unixNow } from "../../../lib/clock.ts";
 import { z } from "zod";
-import { reachedAs } from "../../../protocol/app-network.ts";
-import type { AppReport } from "../../../protocol/app-report.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
+import { reachedAs } from "../../../protocol/apps/app-network.ts";
+import type { AppReport } from "../../../protocol/apps/app-report.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
 import type { Asset } from "../../core/asset.ts";
 import { maskDeclaredSecrets } from "../../core/mask-spec.ts";
 import { findAsset } from "../asset-resource.ts";
-import { principalFields } from "../../people/principal.ts";
+import { principalFields } from "../../accounts/principal.ts";
 import { principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { presenceFields, presenceOf, requireReportingAgent, supportsNow } from "../device/presence.ts";

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import type { DeployOptions } from "../../../protocol/deploy-request.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
+import type { DeployOptions } from "../../../protocol/apps/deploy-request.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { MAX_REQUEST_BYTES, MAX_WAIT_FOR_DEVICE_S } from "../../../protocol/limits.ts";
-import { booleanString, integerString } from "../../../protocol/scalars.ts";
+import { booleanString, integerString } from "../../../protocol/values/scalars.ts";
 
 /** Query parameters of a deployment or an update. */
 export const deployQuerySchema = z.strictObject({

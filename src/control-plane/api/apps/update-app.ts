@@ -1,5 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import { splitDeployRequest, updateRequestSchema } from "../../../protocol/deploy-request.ts";
+import { splitDeployRequest, updateRequestSchema } from "../../../protocol/apps/deploy-request.ts";
 import { MAX_APP_REQUEST_BYTES } from "../../../protocol/limits.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { appParams } from "./app-resource.ts";

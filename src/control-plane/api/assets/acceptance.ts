@@ -1,11 +1,11 @@
 import { unixNow } from "../../../lib/clock.ts";
-import { type AssetBody, assetSchema } from "../../../protocol/asset.ts";
+import { type AssetBody, assetSchema } from "../../../protocol/assets/asset.ts";
 import {
   type EnrolmentSettings,
   enrolmentSettingsSchema,
   enrolmentSettingsUpdateSchema,
-} from "../../../protocol/enrolment.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
+} from "../../../protocol/assets/enrolment.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";

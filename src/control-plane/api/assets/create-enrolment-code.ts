@@ -3,8 +3,8 @@ import {
   createdEnrolmentCodeSchema,
   enrolmentCodeCreationSchema,
   formatEnrolmentCode,
-} from "../../../protocol/enrolment.ts";
-import { issueCode } from "../../enrolment/codes.ts";
+} from "../../../protocol/assets/enrolment.ts";
+import { issueCode } from "../../assets/enrolment-codes.ts";
 import { permissionsOf } from "../../core/people/roles.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { principalOf } from "../auth.ts";

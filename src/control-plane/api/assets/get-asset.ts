@@ -1,4 +1,4 @@
-import { assetSchema } from "../../../protocol/asset.ts";
+import { assetSchema } from "../../../protocol/assets/asset.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";

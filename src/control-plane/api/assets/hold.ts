@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { unixNow } from "../../../lib/clock.ts";
-import { type HoldBody, holdRequestSchema, holdSchema } from "../../../protocol/asset-settings.ts";
-import { invalidRequest } from "../../../protocol/request-error.ts";
+import { type HoldBody, holdRequestSchema, holdSchema } from "../../../protocol/assets/asset-settings.ts";
+import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import type { Hold } from "../../store/asset-settings.ts";
 import type { Asset } from "../../core/asset.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";

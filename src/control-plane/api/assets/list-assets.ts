@@ -1,7 +1,7 @@
 import type { z } from "zod";
-import { type AssetOrder, assetListQuerySchema, DEFAULT_PAGE_SIZE } from "../../../protocol/asset-request.ts";
-import { invalidRequest } from "../../../protocol/request-error.ts";
-import { type AssetList, assetListSchema } from "../../../protocol/asset.ts";
+import { type AssetOrder, assetListQuerySchema, DEFAULT_PAGE_SIZE } from "../../../protocol/assets/asset-request.ts";
+import { invalidRequest } from "../../../protocol/errors/request-error.ts";
+import { type AssetList, assetListSchema } from "../../../protocol/assets/asset.ts";
 import { toAssetListItem } from "../../core/asset-view.ts";
 import { type AssetCursor, decodeAssetCursor, encodeAssetCursor } from "../../core/asset-cursor.ts";
 import { termsOf } from "../../fleets/plan-rollout.ts";

@@ -1,4 +1,4 @@
-import { DEFAULT_NETWORK_GROUPS, type NetworkGroupList, networkGroupListSchema } from "../../../protocol/sim.ts";
+import { DEFAULT_NETWORK_GROUPS, type NetworkGroupList, networkGroupListSchema } from "../../../protocol/assets/sim.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";

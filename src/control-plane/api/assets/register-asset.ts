@@ -2,11 +2,11 @@ import {
   assetRegistrationSchema,
   type RegisteredAsset,
   registeredAssetSchema,
-} from "../../../protocol/asset-request.ts";
+} from "../../../protocol/assets/asset-request.ts";
 import { bindSims } from "../../assets/bind-sims.ts";
 import { releaseMovedSim } from "../../assets/release-moved-sim.ts";
 import { type IdentifierConflict, registerAsset as register } from "../../assets/register-asset.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { accountOf } from "../auth.ts";
 import { ENTITY_TAG_HEADERS } from "../conditional-requests.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import type { AssetBody } from "../../../protocol/asset.ts";
-import { auditEntry } from "../../audit/audit-entry.ts";
+import type { AssetBody } from "../../../protocol/assets/asset.ts";
+import { auditEntry } from "../../accounts/audit-entry.ts";
 import { originOf } from "../audit/origin-of.ts";
-import { deviceSubject } from "../../access-watcher.ts";
+import { deviceSubject } from "../../accounts/access-watcher.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody } from "../docs/responses.ts";
 import { assetParams, assetState, findAsset, readAsset } from "../asset-resource.ts";

@@ -1,4 +1,4 @@
-import { EdgeError } from "../../../protocol/errors.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
 import type { SettingsChange } from "../../store/asset-settings.ts";
 
 /** Throws unless the asset has what was asked for. Errors: `AssetNotFound` if it was removed meanwhile, and `tooMany`. */

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { invalidRequest } from "../../../protocol/request-error.ts";
-import { MAX_TAGS, type Tags, tagsSchema, tagsUpdateSchema } from "../../../protocol/tags.ts";
+import { invalidRequest } from "../../../protocol/errors/request-error.ts";
+import { MAX_TAGS, type Tags, tagsSchema, tagsUpdateSchema } from "../../../protocol/fleets/tags.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";

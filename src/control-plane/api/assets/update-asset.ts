@@ -1,5 +1,5 @@
-import { assetUpdateSchema } from "../../../protocol/asset-request.ts";
-import { type AssetBody, assetSchema } from "../../../protocol/asset.ts";
+import { assetUpdateSchema } from "../../../protocol/assets/asset-request.ts";
+import { type AssetBody, assetSchema } from "../../../protocol/assets/asset.ts";
 import { parseAssetUpdate, planUpdate } from "../../core/asset-update.ts";
 import { originOf } from "../audit/origin-of.ts";
 import type { Api, ApiContext } from "../context.ts";

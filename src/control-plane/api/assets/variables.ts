@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { invalidRequest } from "../../../protocol/request-error.ts";
+import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import {
   MAX_VARIABLES,
   type ShownVariables,
@@ -8,7 +8,7 @@ import {
   type Variables,
   variablesSchema,
   variablesUpdateSchema,
-} from "../../../protocol/variables.ts";
+} from "../../../protocol/values/variables.ts";
 import { openVariables, type PlainVariable, sealVariables } from "../../sealing/variables.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";

@@ -1,7 +1,12 @@
-import { type AuditEntryBody, type AuditLog, auditLogSchema, auditQuerySchema } from "../../../protocol/audit.ts";
-import { DEFAULT_PAGE_SIZE } from "../../../protocol/asset-request.ts";
-import { invalidRequest } from "../../../protocol/request-error.ts";
-import { isUuid } from "../../../protocol/scalars.ts";
+import {
+  type AuditEntryBody,
+  type AuditLog,
+  auditLogSchema,
+  auditQuerySchema,
+} from "../../../protocol/people/audit.ts";
+import { DEFAULT_PAGE_SIZE } from "../../../protocol/assets/asset-request.ts";
+import { invalidRequest } from "../../../protocol/errors/request-error.ts";
+import { isUuid } from "../../../protocol/values/scalars.ts";
 import { actionsNamed, AUDIT_ACTIONS } from "../../core/people/audit-actions.ts";
 import { decodeAuditCursor, encodeAuditCursor } from "../../core/people/audit-cursor.ts";
 import type { StoredAuditEntry } from "../../store/audit.ts";

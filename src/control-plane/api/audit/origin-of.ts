@@ -1,5 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import type { AuditOrigin } from "../../audit/audit-entry.ts";
+import type { AuditOrigin } from "../../accounts/audit-entry.ts";
 import { principalOf } from "../auth.ts";
 
 /** Who acts with a request, and from where, for the audit log. */

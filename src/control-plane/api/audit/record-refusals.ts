@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { EdgeError, type ErrorCode } from "../../../protocol/errors.ts";
-import { auditEntry } from "../../audit/audit-entry.ts";
+import { EdgeError, type ErrorCode } from "../../../protocol/errors/errors.ts";
+import { auditEntry } from "../../accounts/audit-entry.ts";
 import { actionOf } from "../../core/people/endpoint-actions.ts";
 import type { ApiContext } from "../context.ts";
 import { errorStatus } from "../errors.ts";

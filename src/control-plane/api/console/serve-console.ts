@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { EdgeError } from "../../../protocol/errors.ts";
-import { CONSOLE_FILES_PATH, CONSOLE_PATHS } from "../../../protocol/console-paths.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { CONSOLE_FILES_PATH, CONSOLE_PATHS } from "../../../protocol/people/console-paths.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Api } from "../context.ts";
 import { documentHeaders } from "./headers.ts";

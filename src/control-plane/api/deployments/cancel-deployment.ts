@@ -1,5 +1,5 @@
-import { EdgeError } from "../../../protocol/errors.ts";
-import { auditEntry } from "../../audit/audit-entry.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { auditEntry } from "../../accounts/audit-entry.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { isFinished } from "../../core/deployment.ts";
 import type { Api, ApiContext } from "../context.ts";

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { deploymentActionSchema } from "../../../protocol/deployment-action.ts";
-import { deploymentStatusSchema } from "../../../protocol/deployment-event.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
-import { unixSeconds } from "../../../protocol/scalars.ts";
+import { deploymentActionSchema } from "../../../protocol/deployments/deployment-action.ts";
+import { deploymentStatusSchema } from "../../../protocol/deployments/deployment-event.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { unixSeconds } from "../../../protocol/values/scalars.ts";
 import { imageOf } from "../../core/command.ts";
 import { codeOf, type Deployment, finishedAtMsOf, statusOf } from "../../core/deployment.ts";
 import type { Store } from "../../store/store.ts";

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { deploymentStatusSchema } from "../../../protocol/deployment-event.ts";
-import { integerString, MAX_UNIX_SECONDS } from "../../../protocol/scalars.ts";
-import { selectorSchema } from "../../../protocol/selector.ts";
-import { invalidRequest } from "../../../protocol/request-error.ts";
-import { pageQuerySchema } from "../../../protocol/users.ts";
+import { deploymentStatusSchema } from "../../../protocol/deployments/deployment-event.ts";
+import { integerString, MAX_UNIX_SECONDS } from "../../../protocol/values/scalars.ts";
+import { selectorSchema } from "../../../protocol/fleets/selector.ts";
+import { invalidRequest } from "../../../protocol/errors/request-error.ts";
+import { pageQuerySchema } from "../../../protocol/people/users.ts";
 import { decodeDeploymentListCursor, encodeDeploymentListCursor } from "../../core/deployment-cursor.ts";
 import { termsOf } from "../../fleets/plan-rollout.ts";
 import { MAX_SCANNED } from "../../store/deployment-lists.ts";

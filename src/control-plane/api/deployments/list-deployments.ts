@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integerString } from "../../../protocol/scalars.ts";
+import { integerString } from "../../../protocol/values/scalars.ts";
 import { decodeDeploymentCursor, encodeDeploymentCursor } from "../../core/deployment-cursor.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";

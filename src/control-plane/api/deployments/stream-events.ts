@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integerString } from "../../../protocol/scalars.ts";
+import { integerString } from "../../../protocol/values/scalars.ts";
 import { isFinished } from "../../core/deployment.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { type DeviceDataUsage, deviceDataUsageSchema, utcDaySchema } from "../../../protocol/data-usage.ts";
-import { simTypeSchema } from "../../../protocol/sim.ts";
-import { unixSeconds } from "../../../protocol/scalars.ts";
+import { type DeviceDataUsage, deviceDataUsageSchema, utcDaySchema } from "../../../protocol/link/data-usage.ts";
+import { simTypeSchema } from "../../../protocol/assets/sim.ts";
+import { unixSeconds } from "../../../protocol/values/scalars.ts";
 import { readDailyUsage } from "../../sims/read-daily-usage.ts";
 import { ledgerInRange } from "../../core/device-ledger.ts";
 import { resolveDays } from "../../core/utc-days.ts";

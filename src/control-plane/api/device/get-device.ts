@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { unixNow } from "../../../lib/clock.ts";
-import { deviceFactsSchema } from "../../../protocol/app-report.ts";
-import { deviceDataUsageSchema } from "../../../protocol/data-usage.ts";
-import { deviceStateSchema } from "../../../protocol/device-state.ts";
+import { deviceFactsSchema } from "../../../protocol/apps/app-report.ts";
+import { deviceDataUsageSchema } from "../../../protocol/link/data-usage.ts";
+import { deviceStateSchema } from "../../../protocol/link/device-state.ts";
 import type { Asset } from "../../core/asset.ts";
 import { ledgerInRange } from "../../core/device-ledger.ts";
 import { utcDay } from "../../core/utc-days.ts";

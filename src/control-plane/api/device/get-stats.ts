@@ -7,11 +7,11 @@ import {
   DEFAULT_STATS_INTERVAL_S,
   MAX_STATS_INTERVAL_S,
   MIN_STATS_INTERVAL_S,
-} from "../../../protocol/app-stats.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
-import { booleanString, integerString } from "../../../protocol/scalars.ts";
+} from "../../../protocol/apps/app-stats.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { booleanString, integerString } from "../../../protocol/values/scalars.ts";
 import { onAbort } from "../../../lib/on-abort.ts";
-import type { StatsFeed } from "../../queries/stats-feed.ts";
+import type { StatsFeed } from "../../devices/queries/stats-feed.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, messages } from "../docs/responses.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { booleanString } from "../../../protocol/scalars.ts";
-import { volumeListSchema } from "../../../protocol/volume-list.ts";
+import { booleanString } from "../../../protocol/values/scalars.ts";
+import { volumeListSchema } from "../../../protocol/apps/volume-list.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";

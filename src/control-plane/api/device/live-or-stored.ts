@@ -1,6 +1,6 @@
 import { unixNow } from "../../../lib/clock.ts";
-import type { DeviceDataUsage } from "../../../protocol/data-usage.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
+import type { DeviceDataUsage } from "../../../protocol/link/data-usage.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
 import type { Asset } from "../../core/asset.ts";
 import { mergeLedger } from "../../core/device-ledger.ts";
 import type { DayRange } from "../../core/utc-days.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { unixSeconds } from "../../../protocol/scalars.ts";
+import { unixSeconds } from "../../../protocol/values/scalars.ts";
 import { unixNow } from "../../../lib/clock.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
-import { type ProtocolFeature, supports } from "../../../protocol/features.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { type ProtocolFeature, supports } from "../../../protocol/link/features.ts";
 import type { StoredSession } from "../../store/sessions.ts";
 import type { ApiContext } from "../context.ts";
 

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { type ErrorCode, errorEntry } from "../../../protocol/errors.ts";
-import { errorCodeSchema } from "../../../protocol/deployment-event.ts";
+import { type ErrorCode, errorEntry } from "../../../protocol/errors/errors.ts";
+import { errorCodeSchema } from "../../../protocol/deployments/deployment-event.ts";
 import { errorStatus } from "../errors.ts";
-import { anyObject } from "../../../protocol/scalars.ts";
+import { anyObject } from "../../../protocol/values/scalars.ts";
 
 /** A response header in the OpenAPI document: a JSON Schema with a description. */
 export type HeaderSchema = Readonly<Record<string, unknown>> & { readonly description: string };

@@ -1,5 +1,5 @@
-import { type DeploymentEvent, deploymentEventSchema } from "../../../protocol/deployment-event.ts";
-import type { ErrorCode } from "../../../protocol/errors.ts";
+import { type DeploymentEvent, deploymentEventSchema } from "../../../protocol/deployments/deployment-event.ts";
+import type { ErrorCode } from "../../../protocol/errors/errors.ts";
 import type { ErrorBody } from "../errors.ts";
 import { type DocumentedResponse, errors, messages } from "./responses.ts";
 

@@ -1,5 +1,5 @@
-import { type Enrolment, enrolmentRequestSchema, enrolmentSchema } from "../../../protocol/enrolment.ts";
-import { redeemCode } from "../../enrolment/codes.ts";
+import { type Enrolment, enrolmentRequestSchema, enrolmentSchema } from "../../../protocol/assets/enrolment.ts";
+import { redeemCode } from "../../assets/enrolment-codes.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { publicErrorsWithBody, json } from "../docs/responses.ts";
 

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { EdgeError } from "../../../protocol/errors.ts";
-import type { FleetListItem } from "../../../protocol/fleet.ts";
-import type { RolloutStrategyUpdate } from "../../../protocol/rollout-strategy.ts";
-import { formatSelector, parseSelector } from "../../../protocol/selector.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import type { FleetListItem } from "../../../protocol/fleets/fleet.ts";
+import type { RolloutStrategyUpdate } from "../../../protocol/fleets/rollout-strategy.ts";
+import { formatSelector, parseSelector } from "../../../protocol/fleets/selector.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
 import type { Requester } from "../../fleets/make-revision.ts";
 import type { AuditEntry } from "../../store/audit.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { EdgeError } from "../../../protocol/errors.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
 import {
   type FleetBody,
   fleetCreationSchema,
@@ -7,14 +7,14 @@ import {
   fleetListSchema,
   fleetSchema,
   fleetUpdateSchema,
-} from "../../../protocol/fleet.ts";
-import { invalidRequest } from "../../../protocol/request-error.ts";
-import { updateStrategy } from "../../../protocol/rollout-strategy.ts";
-import { pageQuerySchema } from "../../../protocol/users.ts";
+} from "../../../protocol/fleets/fleet.ts";
+import { invalidRequest } from "../../../protocol/errors/request-error.ts";
+import { updateStrategy } from "../../../protocol/fleets/rollout-strategy.ts";
+import { pageQuerySchema } from "../../../protocol/people/users.ts";
 import { decodeCursor, encodeCursor } from "../../core/cursor.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
 import { termsOf } from "../../fleets/plan-rollout.ts";
-import { createId } from "../../secrets.ts";
+import { createId } from "../../accounts/secrets.ts";
 import { MAX_FLEETS } from "../../store/fleets.ts";
 import type { Store } from "../../store/store.ts";
 import { accountOf } from "../auth.ts";

@@ -3,10 +3,10 @@ import {
   type MemberList,
   memberListQuerySchema,
   memberListSchema,
-} from "../../../protocol/fleet-member.ts";
-import type { TargetState } from "../../../protocol/rollout.ts";
-import { isRolloutOver } from "../../../protocol/rollout-over.ts";
-import { isUuid } from "../../../protocol/scalars.ts";
+} from "../../../protocol/fleets/fleet-member.ts";
+import type { TargetState } from "../../../protocol/fleets/rollout.ts";
+import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
+import { isUuid } from "../../../protocol/values/scalars.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
 import { nextRepair } from "../../core/fleets/upkeep.ts";

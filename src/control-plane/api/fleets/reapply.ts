@@ -3,7 +3,7 @@ import {
   reapplyRequestSchema,
   reapplyResponseSchema,
   type ReapplyResponse,
-} from "../../../protocol/fleet.ts";
+} from "../../../protocol/fleets/fleet.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { findFleet, fleetParams, requesterOf } from "./fleet-resource.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { EdgeError } from "../../../protocol/errors.ts";
-import type { RevisionBody } from "../../../protocol/revision.ts";
-import { integerString } from "../../../protocol/scalars.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import type { RevisionBody } from "../../../protocol/fleets/revision.ts";
+import { integerString } from "../../../protocol/values/scalars.ts";
 import type { Fleet, Revision } from "../../core/fleets/fleet.ts";
 import type { StoredRevision } from "../../store/fleets.ts";
 import type { Store } from "../../store/store.ts";

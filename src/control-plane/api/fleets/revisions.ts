@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { MAX_APPLY_BYTES } from "../../../protocol/apply.ts";
+import { MAX_APPLY_BYTES } from "../../../protocol/apps/apply.ts";
 import {
   type RevisionBody,
   type RevisionDetails,
@@ -10,13 +10,13 @@ import {
   revisionListSchema,
   revisionRequestSchema,
   revisionSchema,
-} from "../../../protocol/revision.ts";
-import { pageQuerySchema } from "../../../protocol/users.ts";
+} from "../../../protocol/fleets/revision.ts";
+import { pageQuerySchema } from "../../../protocol/people/users.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
 import { diffRevisions, type RevisionContent } from "../../core/fleets/fleet.ts";
 import { maskDeclaredSecrets, maskSpec } from "../../core/mask-spec.ts";
 import { openContent } from "../../fleets/revision-content.ts";
-import { principalFields } from "../../people/principal.ts";
+import { principalFields } from "../../accounts/principal.ts";
 import { principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";

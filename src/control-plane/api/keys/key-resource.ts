@@ -1,12 +1,12 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { type Clock, unixNow } from "../../../lib/clock.ts";
-import type { ApiKeyBody } from "../../../protocol/api-keys.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
-import { invalidRequest } from "../../../protocol/request-error.ts";
+import type { ApiKeyBody } from "../../../protocol/people/api-keys.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import type { ApiKey } from "../../store/accounts.ts";
 import type { AuditEntry } from "../../store/audit.ts";
-import type { Principal } from "../../people/principal.ts";
+import type { Principal } from "../../accounts/principal.ts";
 import { accountOf } from "../auth.ts";
 import { type Resource, stateOf } from "../conditional-requests.ts";
 import type { ApiContext } from "../context.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { keySubject } from "../../access-watcher.ts";
+import { keySubject } from "../../accounts/access-watcher.ts";
 import { unixNow } from "../../../lib/clock.ts";
 import {
   type ApiKeyBody,
@@ -10,12 +10,12 @@ import {
   apiKeyUpdateSchema,
   type CreatedApiKey,
   createdApiKeySchema,
-} from "../../../protocol/api-keys.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
-import { invalidRequest } from "../../../protocol/request-error.ts";
-import { pageQuerySchema } from "../../../protocol/users.ts";
+} from "../../../protocol/people/api-keys.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { invalidRequest } from "../../../protocol/errors/request-error.ts";
+import { pageQuerySchema } from "../../../protocol/people/users.ts";
 import { KEY_BOUNDS } from "../../core/people/key-limits.ts";
-import { createId, createSecret, hashSecret } from "../../secrets.ts";
+import { createId, createSecret, hashSecret } from "../../accounts/secrets.ts";
 import type { ApiKey } from "../../store/accounts.ts";
 import { accountOf, principalOf } from "../auth.ts";
 import {
@@ -28,7 +28,7 @@ import {
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { pageOf } from "../page.ts";
-import type { AuditFacts } from "../../audit/audit-entry.ts";
+import type { AuditFacts } from "../../accounts/audit-entry.ts";
 import { auditOf } from "../people/audit-entry.ts";
 import {
   findKey,

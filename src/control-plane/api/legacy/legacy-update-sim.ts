@@ -1,6 +1,6 @@
-import { legacySimUpdateSchema } from "../../../protocol/asset-request.ts";
-import { legacySimSchema } from "../../../protocol/asset.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
+import { legacySimUpdateSchema } from "../../../protocol/assets/asset-request.ts";
+import { legacySimSchema } from "../../../protocol/assets/asset.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { toLegacySim } from "../../core/asset-view.ts";
 import { parseLegacySimUpdate, planLegacyUpdate } from "../../core/asset-update.ts";
 import { assetParams, assetPath } from "../asset-resource.ts";

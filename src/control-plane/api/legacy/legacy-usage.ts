@@ -1,4 +1,4 @@
-import { superSimUsageSchema, usageQuerySchema } from "../../../protocol/usage.ts";
+import { superSimUsageSchema, usageQuerySchema } from "../../../protocol/assets/usage.ts";
 import { readUsage } from "../../sims/read-usage.ts";
 import { toSuperSimUsage } from "../../core/usage-view.ts";
 import { assetParams, assetPath, findAsset } from "../asset-resource.ts";

@@ -1,15 +1,15 @@
 import { unixNow } from "../../../lib/clock.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
-import { type SessionBody, sessionSchema } from "../../../protocol/principal.ts";
-import { invitationAcceptanceSchema } from "../../../protocol/users.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { type SessionBody, sessionSchema } from "../../../protocol/people/principal.ts";
+import { invitationAcceptanceSchema } from "../../../protocol/people/users.ts";
 import { codeState, type OneTimeCode } from "../../core/people/one-time-code.ts";
 import { sourceOf } from "../../core/people/source.ts";
-import { userSubject } from "../../access-watcher.ts";
-import { requireStrongPassword } from "../../people/new-password.ts";
-import { hashSecret } from "../../secrets.ts";
+import { userSubject } from "../../accounts/access-watcher.ts";
+import { requireStrongPassword } from "../../accounts/new-password.ts";
+import { hashSecret } from "../../accounts/secrets.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { json, publicErrorsWithBody } from "../docs/responses.ts";
-import type { AuditFacts } from "../../audit/audit-entry.ts";
+import type { AuditFacts } from "../../accounts/audit-entry.ts";
 import { auditOfUser, userSubjectOf } from "./audit-entry.ts";
 import { findAccount, signIn } from "./session-resource.ts";
 

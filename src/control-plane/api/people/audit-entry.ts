@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import type { Clock } from "../../../lib/clock.ts";
-import { auditEntry, type AuditFacts } from "../../audit/audit-entry.ts";
+import { auditEntry, type AuditFacts } from "../../accounts/audit-entry.ts";
 import type { User } from "../../core/people/user.ts";
 import type { AuditEntry } from "../../store/audit.ts";
 import { originOf } from "../audit/origin-of.ts";

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { unixNow } from "../../../lib/clock.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
 import {
   formatUserCode,
   LOGIN_KEY_DEFAULT_DAYS,
@@ -11,12 +11,12 @@ import {
   type LoginRequestBody,
   loginRequestSchema,
   parseUserCode,
-} from "../../../protocol/login-request.ts";
-import { invalidRequest } from "../../../protocol/request-error.ts";
-import { auditEntry } from "../../audit/audit-entry.ts";
+} from "../../../protocol/people/login-request.ts";
+import { invalidRequest } from "../../../protocol/errors/request-error.ts";
+import { auditEntry } from "../../accounts/audit-entry.ts";
 import { isWithinLifetime } from "../../core/lifetime.ts";
 import { type LoginRequest, rolesUpTo } from "../../core/people/login-request.ts";
-import { userCodeHash } from "../../people/login-requests.ts";
+import { userCodeHash } from "../../accounts/login-requests.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { parseJson } from "../../../lib/parse-json.ts";
-import { OIDC_COOKIE } from "../../../protocol/cookies.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
-import { userSubject } from "../../access-watcher.ts";
-import type { OidcSignIn } from "../../people/oidc/oidc-sign-in.ts";
+import { OIDC_COOKIE } from "../../../protocol/people/cookies.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { userSubject } from "../../accounts/access-watcher.ts";
+import type { OidcSignIn } from "../../accounts/oidc/oidc-sign-in.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { publicErrors } from "../docs/responses.ts";
 import { toPublicError } from "../errors.ts";

@@ -1,11 +1,11 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { auditEntry } from "../../audit/audit-entry.ts";
-import { BROWSER_COOKIE } from "../../../protocol/cookies.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
-import { type SessionBody, sessionSchema } from "../../../protocol/principal.ts";
-import { type SignInOptions, signInOptionsSchema, signInRequestSchema } from "../../../protocol/users.ts";
-import { oidcSettingsOf } from "../../oidc-config.ts";
+import { auditEntry } from "../../accounts/audit-entry.ts";
+import { BROWSER_COOKIE } from "../../../protocol/people/cookies.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { type SessionBody, sessionSchema } from "../../../protocol/people/principal.ts";
+import { type SignInOptions, signInOptionsSchema, signInRequestSchema } from "../../../protocol/people/users.ts";
+import { oidcSettingsOf } from "../../config/oidc-config.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { json, publicErrors, publicErrorsWithBody } from "../docs/responses.ts";
 import { clientSignal } from "../stream-signal.ts";

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import { EdgeError } from "../../../protocol/errors.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { fieldPermissionsOf, requirementOf } from "../../core/people/endpoint-permissions.ts";
 import { permissionsOf, type RolePermission } from "../../core/people/roles.ts";
 import { principalOf } from "../auth.ts";

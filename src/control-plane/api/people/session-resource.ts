@@ -1,18 +1,18 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { SessionBody } from "../../../protocol/principal.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
+import type { SessionBody } from "../../../protocol/people/principal.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { permissionsOf } from "../../core/people/roles.ts";
 import { MAX_SESSION_S, SESSION_IDLE_S, type SignInMethod } from "../../core/people/session.ts";
 import type { User } from "../../core/people/user.ts";
-import { userSubject } from "../../access-watcher.ts";
-import { openSession } from "../../people/open-session.ts";
-import { principalSubject } from "../../people/watch-principal.ts";
-import type { Principal, UserPrincipal } from "../../people/principal.ts";
+import { userSubject } from "../../accounts/access-watcher.ts";
+import { openSession } from "../../accounts/open-session.ts";
+import { principalSubject } from "../../accounts/watch-principal.ts";
+import type { Principal, UserPrincipal } from "../../accounts/principal.ts";
 import type { Account } from "../../store/accounts.ts";
 import { principalOf } from "../auth.ts";
 import type { ApiContext } from "../context.ts";
 import { unixNow } from "../../../lib/clock.ts";
-import type { AuditFacts } from "../../audit/audit-entry.ts";
+import type { AuditFacts } from "../../accounts/audit-entry.ts";
 import { auditOfUser, userSubjectOf } from "./audit-entry.ts";
 
 /** Opens a session for a user who has proved to be one, and sets its cookie. Error: `SignInFailed`. */

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { userSubject } from "../../access-watcher.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
-import { type SessionBody, sessionSchema } from "../../../protocol/principal.ts";
-import { passwordChangeSchema } from "../../../protocol/users.ts";
-import { requireStrongPassword } from "../../people/new-password.ts";
+import { userSubject } from "../../accounts/access-watcher.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { type SessionBody, sessionSchema } from "../../../protocol/people/principal.ts";
+import { passwordChangeSchema } from "../../../protocol/people/users.ts";
+import { requireStrongPassword } from "../../accounts/new-password.ts";
 import { sourceOf } from "../../core/people/source.ts";
 import { principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";

@@ -1,6 +1,6 @@
-import { type SignInSettings, signInSettingsSchema } from "../../../protocol/users.ts";
+import { type SignInSettings, signInSettingsSchema } from "../../../protocol/people/users.ts";
 import type { Role } from "../../core/people/roles.ts";
-import { oidcSettingsOf } from "../../oidc-config.ts";
+import { oidcSettingsOf } from "../../config/oidc-config.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";

@@ -1,4 +1,4 @@
-import { EdgeError } from "../../../protocol/errors.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
 import {
   LOGIN_REQUEST_PAGE,
   type LoginKey,
@@ -9,9 +9,9 @@ import {
   pendingLoginSchema,
   type StartedLogin,
   startedLoginSchema,
-} from "../../../protocol/login-request.ts";
+} from "../../../protocol/people/login-request.ts";
 import { LOGIN_POLL_S, LOGIN_REQUEST_S } from "../../core/people/login-request.ts";
-import { beginLogin, takeLoginKey } from "../../people/login-requests.ts";
+import { beginLogin, takeLoginKey } from "../../accounts/login-requests.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { json, publicErrorsWithBody } from "../docs/responses.ts";
 import { findAccount } from "./session-resource.ts";

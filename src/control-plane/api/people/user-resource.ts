@@ -1,12 +1,12 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { type Clock, unixNow } from "../../../lib/clock.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
-import { invalidRequest } from "../../../protocol/request-error.ts";
-import type { UserBody } from "../../../protocol/users.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { invalidRequest } from "../../../protocol/errors/request-error.ts";
+import type { UserBody } from "../../../protocol/people/users.ts";
 import type { Role } from "../../core/people/roles.ts";
 import { isEmail, type User } from "../../core/people/user.ts";
-import { createId } from "../../secrets.ts";
+import { createId } from "../../accounts/secrets.ts";
 import type { UserChangeResult } from "../../store/users.ts";
 import { accountOf } from "../auth.ts";
 import { type Resource, stateOf } from "../conditional-requests.ts";

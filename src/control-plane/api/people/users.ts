@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { userSubject } from "../../access-watcher.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
-import { invalidRequest } from "../../../protocol/request-error.ts";
+import { userSubject } from "../../accounts/access-watcher.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import {
   type InvitedUser,
   invitedUserSchema,
@@ -14,10 +14,10 @@ import {
   userListSchema,
   userSchema,
   userUpdateSchema,
-} from "../../../protocol/users.ts";
+} from "../../../protocol/people/users.ts";
 import { MAX_USERS_PER_ACCOUNT } from "../../core/people/user.ts";
-import { createCode, linkOf } from "../../people/one-time-link.ts";
-import { oidcSettingsOf } from "../../oidc-config.ts";
+import { createCode, linkOf } from "../../accounts/one-time-link.ts";
+import { oidcSettingsOf } from "../../config/oidc-config.ts";
 import type { UserChange } from "../../store/users.ts";
 import { accountOf } from "../auth.ts";
 import {
@@ -30,7 +30,7 @@ import {
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { pageOf } from "../page.ts";
-import type { AuditFacts } from "../../audit/audit-entry.ts";
+import type { AuditFacts } from "../../accounts/audit-entry.ts";
 import { auditOf, userSubjectOf } from "./audit-entry.ts";
 import {
   findUser,

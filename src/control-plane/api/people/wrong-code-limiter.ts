@@ -1,5 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
 import type { Observer } from "../../metrics/observer.ts";
 
 /** Wrong codes that one person may type in `WINDOW_MS`. A code has 40 bits, and lasts for 10 minutes. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { booleanString } from "../../../protocol/scalars.ts";
-import { type RolloutBody, rolloutSchema } from "../../../protocol/rollout.ts";
+import { booleanString } from "../../../protocol/values/scalars.ts";
+import { type RolloutBody, rolloutSchema } from "../../../protocol/fleets/rollout.ts";
 import { ROLLOUT_COMMANDS, type RolloutCommand } from "../../fleets/command-rollout.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { type PriceEvent, priceEventSchema } from "../../../protocol/rollout-price.ts";
-import { type RolloutRequest, rolloutRequestSchema, rolloutSchema } from "../../../protocol/rollout.ts";
-import type { RolloutStrategyUpdate } from "../../../protocol/rollout-strategy.ts";
-import { booleanString } from "../../../protocol/scalars.ts";
+import { type PriceEvent, priceEventSchema } from "../../../protocol/fleets/rollout-price.ts";
+import { type RolloutRequest, rolloutRequestSchema, rolloutSchema } from "../../../protocol/fleets/rollout.ts";
+import type { RolloutStrategyUpdate } from "../../../protocol/fleets/rollout-strategy.ts";
+import { booleanString } from "../../../protocol/values/scalars.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
 import type { RolloutPlan } from "../../fleets/plan-rollout.ts";
 import { toForeseenBody } from "../../fleets/price-rollout.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { type RetryPlanBody, retryPlanSchema, rolloutSchema } from "../../../protocol/rollout.ts";
-import { booleanString } from "../../../protocol/scalars.ts";
+import { type RetryPlanBody, retryPlanSchema, rolloutSchema } from "../../../protocol/fleets/rollout.ts";
+import { booleanString } from "../../../protocol/values/scalars.ts";
 import type { RetryPlan } from "../../fleets/retry-rollout.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";

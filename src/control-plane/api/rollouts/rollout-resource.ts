@@ -1,13 +1,13 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { EdgeError } from "../../../protocol/errors.ts";
-import { soakMsOf } from "../../../protocol/rollout-strategy.ts";
-import type { RolloutBody, TargetBody } from "../../../protocol/rollout.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { soakMsOf } from "../../../protocol/fleets/rollout-strategy.ts";
+import type { RolloutBody, TargetBody } from "../../../protocol/fleets/rollout.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
 import { standingOf, sumByState } from "../../fleets/rollout-events.ts";
 import type { Rollout } from "../../core/fleets/rollout.ts";
 import { settledCounts } from "../../core/fleets/progress.ts";
-import { isRolloutOver } from "../../../protocol/rollout-over.ts";
+import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
 import type { PastAttempt } from "../../core/fleets/attempt.ts";
 import type { FailureCount, ListedTarget, TargetCount } from "../../store/rollouts.ts";
 import type { Store } from "../../store/store.ts";

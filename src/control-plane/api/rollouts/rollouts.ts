@@ -4,9 +4,9 @@ import {
   type TargetList,
   targetListQuerySchema,
   targetListSchema,
-} from "../../../protocol/rollout-list.ts";
-import { type RolloutBody, rolloutSchema } from "../../../protocol/rollout.ts";
-import { pageQuerySchema } from "../../../protocol/users.ts";
+} from "../../../protocol/fleets/rollout-list.ts";
+import { type RolloutBody, rolloutSchema } from "../../../protocol/fleets/rollout.ts";
+import { pageQuerySchema } from "../../../protocol/people/users.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";

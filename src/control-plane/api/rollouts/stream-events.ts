@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { type RolloutEvent, rolloutEventSchema } from "../../../protocol/rollout.ts";
-import { integerString } from "../../../protocol/scalars.ts";
+import { type RolloutEvent, rolloutEventSchema } from "../../../protocol/fleets/rollout.ts";
+import { integerString } from "../../../protocol/values/scalars.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, messages } from "../docs/responses.ts";
 import { formatBatches, sendTexts } from "../event-stream.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { type AllowanceBody, allowanceRequestSchema, allowanceSchema } from "../../../protocol/data-plan.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
-import { type SimType, simTypeSchema } from "../../../protocol/sim.ts";
+import { type AllowanceBody, allowanceRequestSchema, allowanceSchema } from "../../../protocol/assets/data-plan.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { type SimType, simTypeSchema } from "../../../protocol/assets/sim.ts";
 import type { Asset } from "../../core/asset.ts";
 import type { PlanStatus } from "../../sims/data-plans.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";

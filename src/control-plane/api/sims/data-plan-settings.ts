@@ -1,4 +1,8 @@
-import { type DataPlanSettings, dataPlanSettingsSchema, type PlanDeployments } from "../../../protocol/data-plan.ts";
+import {
+  type DataPlanSettings,
+  dataPlanSettingsSchema,
+  type PlanDeployments,
+} from "../../../protocol/assets/data-plan.ts";
 import { accountOf } from "../auth.ts";
 import {
   changeResource,

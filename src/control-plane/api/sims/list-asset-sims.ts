@@ -1,6 +1,6 @@
 import { unixNow } from "../../../lib/clock.ts";
-import { type AssetSims, assetSimsSchema } from "../../../protocol/sim-list.ts";
-import type { SimType } from "../../../protocol/sim.ts";
+import { type AssetSims, assetSimsSchema } from "../../../protocol/assets/sim-list.ts";
+import type { SimType } from "../../../protocol/assets/sim.ts";
 import { simTypes } from "../../core/asset.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";

@@ -1,5 +1,5 @@
 import { unixNow } from "../../../lib/clock.ts";
-import { type SimList, simListQuerySchema, simListSchema } from "../../../protocol/sim-list.ts";
+import { type SimList, simListQuerySchema, simListSchema } from "../../../protocol/assets/sim-list.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";

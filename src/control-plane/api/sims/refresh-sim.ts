@@ -1,6 +1,6 @@
 import { unixNow } from "../../../lib/clock.ts";
-import { simEntrySchema, type SimEntryBody } from "../../../protocol/sim-list.ts";
-import { simTypeSchema } from "../../../protocol/sim.ts";
+import { simEntrySchema, type SimEntryBody } from "../../../protocol/assets/sim-list.ts";
+import { simTypeSchema } from "../../../protocol/assets/sim.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";

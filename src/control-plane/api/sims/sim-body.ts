@@ -1,4 +1,4 @@
-import type { SimEntryBody } from "../../../protocol/sim-list.ts";
+import type { SimEntryBody } from "../../../protocol/assets/sim-list.ts";
 import { toPendingView } from "../../core/asset-view.ts";
 import { periodOf } from "../../core/usage-period.ts";
 import { toOperatorSim } from "../../sim-operator/sim-operator.ts";

@@ -1,5 +1,5 @@
-import { isUuid } from "../../../protocol/scalars.ts";
-import { simTypeSchema } from "../../../protocol/sim.ts";
+import { isUuid } from "../../../protocol/values/scalars.ts";
+import { simTypeSchema } from "../../../protocol/assets/sim.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
 import type { SimEntry, SimPosition } from "../../store/sims.ts";
 

@@ -1,5 +1,5 @@
-import { simTypeSchema } from "../../../protocol/sim.ts";
-import { usageQuerySchema, usageSchema } from "../../../protocol/usage.ts";
+import { simTypeSchema } from "../../../protocol/assets/sim.ts";
+import { usageQuerySchema, usageSchema } from "../../../protocol/assets/usage.ts";
 import { readUsage } from "../../sims/read-usage.ts";
 import { toProSimUsage, toSuperSimUsage } from "../../core/usage-view.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";

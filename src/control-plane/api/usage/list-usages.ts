@@ -1,11 +1,11 @@
-import { EdgeError } from "../../../protocol/errors.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
 import {
   type ListedUsage,
   type UsageList,
   type UsageQuery,
   usageListQuerySchema,
   usageListSchema,
-} from "../../../protocol/usage.ts";
+} from "../../../protocol/assets/usage.ts";
 import { resolveRange } from "../../core/usage-period.ts";
 import { toProSimUsage, toSuperSimUsage } from "../../core/usage-view.ts";
 import { readUsage } from "../../sims/read-usage.ts";

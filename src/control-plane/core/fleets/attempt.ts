@@ -1,12 +1,12 @@
-import { type AppDependency, type AppliedApp, MAX_KEPT_IMAGES } from "../../../protocol/apply.ts";
-import { supports } from "../../../protocol/features.ts";
-import { substitute, variablesIn, type VariableValue } from "../../../protocol/substitute.ts";
+import { type AppDependency, type AppliedApp, MAX_KEPT_IMAGES } from "../../../protocol/apps/apply.ts";
+import { supports } from "../../../protocol/link/features.ts";
+import { substitute, variablesIn, type VariableValue } from "../../../protocol/values/substitute.ts";
 import { type Goal, removesApps, type RevisionContent } from "./fleet.ts";
 import { REMOVAL_PROTOCOL } from "./decide-begin.ts";
-import type { RolloutStrategy } from "../../../protocol/rollout-strategy.ts";
+import type { RolloutStrategy } from "../../../protocol/fleets/rollout-strategy.ts";
 import type { Direction, Target } from "./rollout.ts";
-import type { ErrorCode } from "../../../protocol/errors.ts";
-import type { PastAttemptState, TargetState } from "../../../protocol/rollout.ts";
+import type { ErrorCode } from "../../../protocol/errors/errors.ts";
+import type { PastAttemptState, TargetState } from "../../../protocol/fleets/rollout.ts";
 
 /** The body of the deployment with action `apply` that brings an asset to a goal. */
 interface AttemptRequest {

@@ -1,7 +1,7 @@
-import type { ErrorCode } from "../../../protocol/errors.ts";
+import type { ErrorCode } from "../../../protocol/errors/errors.ts";
 import { become, type DeploymentFacts, type Situation, type TargetDecision } from "./target-decision.ts";
-import { isRolloutOver } from "../../../protocol/rollout-over.ts";
-import type { WaitReason } from "../../../protocol/rollout.ts";
+import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
+import type { WaitReason } from "../../../protocol/fleets/rollout.ts";
 
 /** A deployment under way is looked at again after this time, should the event of its end be lost. */
 export const REVIEW_INTERVAL_MS = 300_000;

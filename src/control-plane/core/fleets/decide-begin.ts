@@ -1,4 +1,4 @@
-import { isRolloutOver } from "../../../protocol/rollout-over.ts";
+import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
 import type { Target, TargetFields } from "./rollout.ts";
 import {
   become,
@@ -8,9 +8,9 @@ import {
   type TargetDecision,
   type TargetFacts,
 } from "./target-decision.ts";
-import type { ErrorCode } from "../../../protocol/errors.ts";
-import type { WaitReason } from "../../../protocol/rollout.ts";
-import { supports } from "../../../protocol/features.ts";
+import type { ErrorCode } from "../../../protocol/errors/errors.ts";
+import type { WaitReason } from "../../../protocol/fleets/rollout.ts";
+import { supports } from "../../../protocol/link/features.ts";
 import { type Goal, removesApps } from "./fleet.ts";
 import type { Readiness } from "./waves.ts";
 

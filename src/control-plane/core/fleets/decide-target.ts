@@ -1,4 +1,4 @@
-import { isRolloutOver } from "../../../protocol/rollout-over.ts";
+import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
 import { decideAttempt } from "./decide-attempt.ts";
 import { decideBegin } from "./decide-begin.ts";
 import { areByHand, compareApps, isOfDeployment, judge, type NotUp, REPORT_GRACE_MS, type Verdict } from "./judge.ts";
@@ -12,7 +12,7 @@ import {
   type TargetFacts,
 } from "./target-decision.ts";
 import type { Target, TargetFields } from "./rollout.ts";
-import { soakMsOf } from "../../../protocol/rollout-strategy.ts";
+import { soakMsOf } from "../../../protocol/fleets/rollout-strategy.ts";
 
 /**
  * Decides what is to be done with a target now. Depends on nothing but its arguments, and may be called at any time and any

@@ -1,9 +1,9 @@
-import type { OnDrift } from "../../../protocol/fleet.ts";
-import type { RolloutStrategy } from "../../../protocol/rollout-strategy.ts";
-import type { AppReport } from "../../../protocol/app-report.ts";
-import type { AppDependency, AppliedApp } from "../../../protocol/apply.ts";
-import { fieldsInForce, KNOWN_FIELDS } from "../../../protocol/fields-in-force.ts";
-import type { RevisionDiff } from "../../../protocol/revision.ts";
+import type { OnDrift } from "../../../protocol/fleets/fleet.ts";
+import type { RolloutStrategy } from "../../../protocol/fleets/rollout-strategy.ts";
+import type { AppReport } from "../../../protocol/apps/app-report.ts";
+import type { AppDependency, AppliedApp } from "../../../protocol/apps/apply.ts";
+import { fieldsInForce, KNOWN_FIELDS } from "../../../protocol/apps/fields-in-force.ts";
+import type { RevisionDiff } from "../../../protocol/fleets/revision.ts";
 
 /** One set of apps that is brought to every asset its selector matches. Times are Unix milliseconds. */
 export interface Fleet {

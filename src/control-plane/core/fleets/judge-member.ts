@@ -1,6 +1,6 @@
-import type { MemberStateName, MemberWait } from "../../../protocol/fleet-member.ts";
-import { isRolloutOver } from "../../../protocol/rollout-over.ts";
-import type { RolloutState, TargetState, WaitReason } from "../../../protocol/rollout.ts";
+import type { MemberStateName, MemberWait } from "../../../protocol/fleets/fleet-member.ts";
+import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
+import type { RolloutState, TargetState, WaitReason } from "../../../protocol/fleets/rollout.ts";
 import { compareApps, describe, type Difference, findDown } from "./judge.ts";
 import type { ReportFacts, TargetFacts } from "./target-decision.ts";
 import { type Fleet, fleetMark, type Goal } from "./fleet.ts";

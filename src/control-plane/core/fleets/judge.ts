@@ -1,11 +1,11 @@
-import type { AppReport } from "../../../protocol/app-report.ts";
-import type { AppliedApp } from "../../../protocol/apply.ts";
+import type { AppReport } from "../../../protocol/apps/app-report.ts";
+import type { AppliedApp } from "../../../protocol/apps/apply.ts";
 import type { ReportFacts, TargetFacts } from "./target-decision.ts";
 import { fleetMark, type Goal, nameOf } from "./fleet.ts";
-import { type AppFile, appFileUpdates } from "../../../protocol/app-files.ts";
-import { type AppDocument, fieldsInForce, KNOWN_FIELDS } from "../../../protocol/fields-in-force.ts";
-import { parseImageReference } from "../../../protocol/image-reference.ts";
-import { normalizePath } from "../../../protocol/normalize-path.ts";
+import { type AppFile, appFileUpdates } from "../../../protocol/apps/app-files.ts";
+import { type AppDocument, fieldsInForce, KNOWN_FIELDS } from "../../../protocol/apps/fields-in-force.ts";
+import { parseImageReference } from "../../../protocol/apps/image-reference.ts";
+import { normalizePath } from "../../../protocol/values/normalize-path.ts";
 
 /** What a device runs, compared with what it is to run. */
 export type Verdict =

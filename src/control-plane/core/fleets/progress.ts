@@ -1,9 +1,9 @@
-import type { ErrorCode } from "../../../protocol/errors.ts";
-import { type StopRule, waveCount } from "../../../protocol/rollout-strategy.ts";
-import { countOf } from "../../../protocol/share.ts";
+import type { ErrorCode } from "../../../protocol/errors/errors.ts";
+import { type StopRule, waveCount } from "../../../protocol/fleets/rollout-strategy.ts";
+import { countOf } from "../../../protocol/values/share.ts";
 import type { Direction, Rollout, RolloutFields, TargetCount } from "./rollout.ts";
-import { isRolloutOver } from "../../../protocol/rollout-over.ts";
-import type { TargetState } from "../../../protocol/rollout.ts";
+import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
+import type { TargetState } from "../../../protocol/fleets/rollout.ts";
 
 /** What is to be done with a rollout. The fields are stored in the transaction in which the targets were counted. */
 export type RolloutDecision =

@@ -1,7 +1,7 @@
-import { EdgeError } from "../../../protocol/errors.ts";
-import type { RolloutState, WaitingReason, WaitReason } from "../../../protocol/rollout.ts";
-import { isRolloutOver } from "../../../protocol/rollout-over.ts";
-import { waveCount } from "../../../protocol/rollout-strategy.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import type { RolloutState, WaitingReason, WaitReason } from "../../../protocol/fleets/rollout.ts";
+import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
+import { waveCount } from "../../../protocol/fleets/rollout-strategy.ts";
 import type { Rollout, RolloutFields, TargetCount } from "./rollout.ts";
 import { awaitsAdvance, countFailures, countTargets, isUnfinished } from "./progress.ts";
 import { isSamePerson, type Person } from "./fleet.ts";

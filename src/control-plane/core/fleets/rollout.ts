@@ -1,7 +1,7 @@
-import { type RolloutStrategy, waveCount } from "../../../protocol/rollout-strategy.ts";
-import type { RolloutState, TargetState, WaitReason } from "../../../protocol/rollout.ts";
+import { type RolloutStrategy, waveCount } from "../../../protocol/fleets/rollout-strategy.ts";
+import type { RolloutState, TargetState, WaitReason } from "../../../protocol/fleets/rollout.ts";
 import type { Person } from "./fleet.ts";
-import type { ErrorCode } from "../../../protocol/errors.ts";
+import type { ErrorCode } from "../../../protocol/errors/errors.ts";
 
 /** The record of a rollout. Times are Unix milliseconds. */
 export interface Rollout {

@@ -1,6 +1,6 @@
-import type { DeploymentStatus } from "../../../protocol/deployment-event.ts";
-import type { ErrorCode } from "../../../protocol/errors.ts";
-import type { AppRemoval, AppReport, DeviceFacts } from "../../../protocol/app-report.ts";
+import type { DeploymentStatus } from "../../../protocol/deployments/deployment-event.ts";
+import type { ErrorCode } from "../../../protocol/errors/errors.ts";
+import type { AppRemoval, AppReport, DeviceFacts } from "../../../protocol/apps/app-report.ts";
 import type { Direction, Rollout, Target, TargetFields } from "./rollout.ts";
 import type { Goal } from "./fleet.ts";
 import type { WindowState } from "./windows.ts";

@@ -1,4 +1,4 @@
-import { isRolloutOver } from "../../../protocol/rollout-over.ts";
+import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
 import { isLastWave } from "./progress.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Rollout, Target } from "./rollout.ts";

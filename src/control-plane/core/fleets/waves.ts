@@ -1,6 +1,6 @@
-import type { RolloutStrategy } from "../../../protocol/rollout-strategy.ts";
-import { countOf } from "../../../protocol/share.ts";
-import { matchesSelector, parseSelector, type Selectable } from "../../../protocol/selector.ts";
+import type { RolloutStrategy } from "../../../protocol/fleets/rollout-strategy.ts";
+import { countOf } from "../../../protocol/values/share.ts";
+import { matchesSelector, parseSelector, type Selectable } from "../../../protocol/fleets/selector.ts";
 import type { Person } from "./fleet.ts";
 import type { Rollout, Target, TargetCount } from "./rollout.ts";
 import { placesTaken } from "./progress.ts";

@@ -1,4 +1,4 @@
-import { type Day, DEVICE_ZONE, type RolloutWindow } from "../../../protocol/rollout-strategy.ts";
+import { type Day, DEVICE_ZONE, type RolloutWindow } from "../../../protocol/fleets/rollout-strategy.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const MINUTE_MS = 60_000;

@@ -1,4 +1,4 @@
-import { userNameSchema } from "../../../protocol/users.ts";
+import { userNameSchema } from "../../../protocol/people/users.ts";
 import { ROLES, type Role } from "./roles.ts";
 import { isEmail, type User } from "./user.ts";
 

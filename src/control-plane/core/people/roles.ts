@@ -1,4 +1,4 @@
-import { ROLES, type Role } from "../../../protocol/principal.ts";
+import { ROLES, type Role } from "../../../protocol/people/principal.ts";
 
 export { ROLES, type Role };
 

@@ -1,6 +1,6 @@
-import type { PlanDeployments } from "../../../protocol/data-plan.ts";
-import type { ProgressDetails } from "../../../protocol/deployment-event.ts";
-import type { SimType } from "../../../protocol/sim.ts";
+import type { PlanDeployments } from "../../../protocol/assets/data-plan.ts";
+import type { ProgressDetails } from "../../../protocol/deployments/deployment-event.ts";
+import type { SimType } from "../../../protocol/assets/sim.ts";
 import { type Deployment, type DeploymentChange, progressOf } from "../deployment.ts";
 import { appendEvent } from "../event-log.ts";
 import { failUnsent } from "../transitions.ts";

@@ -1,4 +1,4 @@
-import type { Granularity } from "../../../protocol/usage.ts";
+import type { Granularity } from "../../../protocol/assets/usage.ts";
 import { periodOf, type TimeRange } from "../usage-period.ts";
 import type { UsageTotal } from "../usage-view.ts";
 

@@ -1,5 +1,5 @@
-import { EdgeError } from "../../../protocol/errors.ts";
-import type { Granularity } from "../../../protocol/usage.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import type { Granularity } from "../../../protocol/assets/usage.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { type CountedUsage, daysOf, sumUsage } from "../../core/sims/usage-periods.ts";
 import type { TimeRange } from "../../core/usage-period.ts";

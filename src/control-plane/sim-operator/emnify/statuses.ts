@@ -1,4 +1,4 @@
-import type { AssetStatus } from "../../../protocol/asset.ts";
+import type { AssetStatus } from "../../../protocol/assets/asset.ts";
 
 export const ACTIVATED = 1;
 export const SUSPENDED = 2;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { sanitizedLine } from "../../../protocol/sanitized-text.ts";
+import { sanitizedLine } from "../../../protocol/values/sanitized-text.ts";
 import { SimOperatorError } from "../sim-operator.ts";
 
 const words = z.object({

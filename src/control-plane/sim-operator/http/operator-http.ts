@@ -1,7 +1,7 @@
 import { fullJitter } from "../../../lib/backoff.ts";
 import { type Clock, deadline } from "../../../lib/clock.ts";
 import { Semaphore } from "../../../lib/semaphore.ts";
-import type { SimType } from "../../../protocol/sim.ts";
+import type { SimType } from "../../../protocol/assets/sim.ts";
 import { type OperatorFailure, SimOperatorError } from "../sim-operator.ts";
 import type { Authorization } from "./authorization.ts";
 import { broken, malformed, refusal, silent, throttled, unreachable } from "./operator-errors.ts";

@@ -1,6 +1,6 @@
 import { BodyTooLongError, readResponse } from "../../../lib/registry/read-body.ts";
 import { malformed } from "./operator-errors.ts";
-import { JSON_LIMITS, JsonLimitError, parseBoundedJson } from "../../../protocol/bounded-json.ts";
+import { JSON_LIMITS, JsonLimitError, parseBoundedJson } from "../../../protocol/values/bounded-json.ts";
 
 const { maxBytes: MAX_BYTES } = JSON_LIMITS.operator;
 const SPACE = 0x20;

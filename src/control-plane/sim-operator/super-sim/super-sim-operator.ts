@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
-import type { Granularity } from "../../../protocol/usage.ts";
-import type { AssetStatus } from "../../../protocol/asset.ts";
+import type { Granularity } from "../../../protocol/assets/usage.ts";
+import type { AssetStatus } from "../../../protocol/assets/asset.ts";
 import { type CountedUsage, hoursOf, partsOf, type RangePart, sumUsage } from "../../core/sims/usage-periods.ts";
 import type { TimeRange } from "../../core/usage-period.ts";
 import type { UsageTotal } from "../../core/usage-view.ts";

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../../../protocol/errors.ts";
+import type { ErrorCode } from "../../../protocol/errors/errors.ts";
 import { findRefusal } from "../admit-deployment.ts";
 import { createdValues } from "../deployment-columns.ts";
 import type { CreateResult, DeploymentCreation } from "../deployments.ts";

@@ -1,4 +1,4 @@
-import { isFinal } from "../../../protocol/deployment-event.ts";
+import { isFinal } from "../../../protocol/deployments/deployment-event.ts";
 import type { Deployment, UndeliveredDeployment } from "../../core/deployment.ts";
 import { type DeploymentRow, type EventRow, toDeployment, toUndelivered } from "../deployment-row.ts";
 import { type EventBatch, MAX_UNDELIVERED } from "../deployments.ts";

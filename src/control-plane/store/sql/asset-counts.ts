@@ -1,4 +1,4 @@
-import type { AttentionReason } from "../../../protocol/attention.ts";
+import type { AttentionReason } from "../../../protocol/assets/attention.ts";
 import { NEW_ASSET_STATE, reasonsOf, TIMELESS_BITS } from "../../core/attention.ts";
 import type { AssetCounts, StateTime } from "../assets.ts";
 import { isConnectedSql, lastSeenSql, renewalOffset } from "./asset-row.ts";

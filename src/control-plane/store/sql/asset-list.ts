@@ -1,4 +1,4 @@
-import type { AssetOrder } from "../../../protocol/asset-request.ts";
+import type { AssetOrder } from "../../../protocol/assets/asset-request.ts";
 import type { AssetCursor } from "../../core/asset-cursor.ts";
 import { BUDGET_BIT, REASON_BITS, TIMELESS_BITS } from "../../core/attention.ts";
 import type { AssetFilter, AssetWithState, StateTime } from "../assets.ts";
@@ -12,7 +12,7 @@ import {
   stateColumns,
   toAssetWithState,
 } from "./asset-row.ts";
-import type { SelectorTerm } from "../../../protocol/selector.ts";
+import type { SelectorTerm } from "../../../protocol/fleets/selector.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
 import { findTagTerm, hasTagSql, matchesSql } from "./selector-sql.ts";

@@ -1,4 +1,4 @@
-import type { AssetStatus } from "../../../protocol/asset.ts";
+import type { AssetStatus } from "../../../protocol/assets/asset.ts";
 import type { Asset, PendingChange } from "../../core/asset.ts";
 import type { DeviceBoots } from "../../core/device-boots.ts";
 import type { AssetWithState, StateTime } from "../assets.ts";

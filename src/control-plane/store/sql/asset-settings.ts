@@ -1,5 +1,5 @@
-import { MAX_TAGS } from "../../../protocol/tags.ts";
-import { MAX_VARIABLES } from "../../../protocol/variables.ts";
+import { MAX_TAGS } from "../../../protocol/fleets/tags.ts";
+import { MAX_VARIABLES } from "../../../protocol/values/variables.ts";
 import type { AssetSettingsStore, Hold, Sealed, SettingsChange, StoredVariable } from "../asset-settings.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { Precondition } from "../precondition.ts";

@@ -1,5 +1,5 @@
-import type { PlanDeployments } from "../../../protocol/data-plan.ts";
-import type { SimType } from "../../../protocol/sim.ts";
+import type { PlanDeployments } from "../../../protocol/assets/data-plan.ts";
+import type { SimType } from "../../../protocol/assets/sim.ts";
 import { bitsAt, PLAN_BIT, reasonsOfBits } from "../../core/attention.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { Allowance, DataPlanStore, DuePlan, PlanFinding, PlanUsage, SpentPlan } from "../data-plans.ts";

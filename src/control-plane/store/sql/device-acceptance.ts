@@ -1,6 +1,6 @@
 import { ACCEPTANCE_BIT, bitsAt, CLONED_BIT, reasonsOfBits, REPLACED_BIT } from "../../core/attention.ts";
 import { FLEET_KEY } from "../../core/fleets/attempt.ts";
-import type { AttentionReason } from "../../../protocol/attention.ts";
+import type { AttentionReason } from "../../../protocol/assets/attention.ts";
 import type { AuditEntry } from "../audit.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import { recordAudit } from "./audit.ts";

@@ -1,5 +1,5 @@
-import type { MemberStateName } from "../../../protocol/fleet-member.ts";
-import type { SelectorTerm } from "../../../protocol/selector.ts";
+import type { MemberStateName } from "../../../protocol/fleets/fleet-member.ts";
+import type { SelectorTerm } from "../../../protocol/fleets/selector.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
 import type { Candidate, Member, MemberState } from "../fleets.ts";
 import type { FactsTime } from "../rollouts.ts";

@@ -1,6 +1,6 @@
 import type { Fleet, Person, Revision, RevisionApp } from "../../core/fleets/fleet.ts";
-import type { OnDrift } from "../../../protocol/fleet.ts";
-import type { RolloutStrategy } from "../../../protocol/rollout-strategy.ts";
+import type { OnDrift } from "../../../protocol/fleets/fleet.ts";
+import type { RolloutStrategy } from "../../../protocol/fleets/rollout-strategy.ts";
 import type { StoredRevision } from "../fleets.ts";
 import type { Parameters } from "./statement.ts";
 

@@ -1,5 +1,5 @@
-import { type MemberStateName, type MemberWait, WRONG_MEMBER_STATES } from "../../../protocol/fleet-member.ts";
-import type { RolloutState, TargetState, WaitReason } from "../../../protocol/rollout.ts";
+import { type MemberStateName, type MemberWait, WRONG_MEMBER_STATES } from "../../../protocol/fleets/fleet-member.ts";
+import type { RolloutState, TargetState, WaitReason } from "../../../protocol/fleets/rollout.ts";
 import { bitsAt, MEMBER_BITS, reasonsOfBits } from "../../core/attention.ts";
 import type { DeviceReport } from "../../core/device-report.ts";
 import type { Difference } from "../../core/fleets/judge.ts";

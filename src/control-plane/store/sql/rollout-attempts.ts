@@ -1,5 +1,5 @@
-import type { ErrorCode } from "../../../protocol/errors.ts";
-import type { PastAttemptState } from "../../../protocol/rollout.ts";
+import type { ErrorCode } from "../../../protocol/errors/errors.ts";
+import type { PastAttemptState } from "../../../protocol/fleets/rollout.ts";
 import { MAX_PAST_ATTEMPTS, type PastAttempt } from "../../core/fleets/attempt.ts";
 import type { Direction } from "../../core/fleets/rollout.ts";
 import type { FailureCount } from "../rollouts.ts";

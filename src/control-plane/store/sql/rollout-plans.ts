@@ -1,4 +1,4 @@
-import type { RolloutStrategy } from "../../../protocol/rollout-strategy.ts";
+import type { RolloutStrategy } from "../../../protocol/fleets/rollout-strategy.ts";
 import type { Person } from "../../core/fleets/fleet.ts";
 import { MAX_PLANS, type Plan } from "../../core/fleets/waves.ts";
 import { change, type Work } from "./statement.ts";

@@ -1,6 +1,6 @@
-import type { ErrorCode } from "../../../protocol/errors.ts";
-import type { RolloutStrategy } from "../../../protocol/rollout-strategy.ts";
-import type { RolloutState, TargetState, WaitReason } from "../../../protocol/rollout.ts";
+import type { ErrorCode } from "../../../protocol/errors/errors.ts";
+import type { RolloutStrategy } from "../../../protocol/fleets/rollout-strategy.ts";
+import type { RolloutState, TargetState, WaitReason } from "../../../protocol/fleets/rollout.ts";
 import type { Person } from "../../core/fleets/fleet.ts";
 import type { Direction, Rollout, Target } from "../../core/fleets/rollout.ts";
 import type { Parameters } from "./statement.ts";

@@ -1,4 +1,4 @@
-import type { RolloutEvent, TargetState } from "../../../protocol/rollout.ts";
+import type { RolloutEvent, TargetState } from "../../../protocol/fleets/rollout.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
 import type { Plan } from "../../core/fleets/waves.ts";
 import { isAmendment, type PastAttempt } from "../../core/fleets/attempt.ts";

@@ -1,5 +1,5 @@
-import type { SelectorTerm } from "../../../protocol/selector.ts";
-import { TYPE_KEY } from "../../../protocol/tags.ts";
+import type { SelectorTerm } from "../../../protocol/fleets/selector.ts";
+import { TYPE_KEY } from "../../../protocol/fleets/tags.ts";
 import type { Dialect } from "./dialect.ts";
 
 /*

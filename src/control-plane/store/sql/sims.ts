@@ -1,4 +1,4 @@
-import type { SimType } from "../../../protocol/sim.ts";
+import type { SimType } from "../../../protocol/assets/sim.ts";
 import type { Asset, SimState } from "../../core/asset.ts";
 import { simIdentifiersOf } from "../../core/identifier.ts";
 import type { AuditEntry } from "../audit.ts";

@@ -1,4 +1,4 @@
-import type { TargetState, WaitReason } from "../../../protocol/rollout.ts";
+import type { TargetState, WaitReason } from "../../../protocol/fleets/rollout.ts";
 import type { Direction, TargetCount } from "../../core/fleets/rollout.ts";
 import type { TargetWait } from "../../core/fleets/rollout-commands.ts";
 

@@ -1,5 +1,5 @@
-import type { DeploymentStatus } from "../../../protocol/deployment-event.ts";
-import type { ErrorCode } from "../../../protocol/errors.ts";
+import type { DeploymentStatus } from "../../../protocol/deployments/deployment-event.ts";
+import type { ErrorCode } from "../../../protocol/errors/errors.ts";
 import type { DeviceReport } from "../../core/device-report.ts";
 import type { FactsScope, FactsTime, StoredAttempt, TargetWithFacts } from "../rollouts.ts";
 import { isConnectedSql, lastSeenSql, renewalOffset } from "./asset-row.ts";

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { AttentionReason } from "../../../protocol/attention.ts";
+import type { AttentionReason } from "../../../protocol/assets/attention.ts";
 import { effectOf } from "../../core/account-event.ts";
 import {
   ACCEPTANCE_BIT,

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { isFinal } from "../../../protocol/deployment-event.ts";
+import { isFinal } from "../../../protocol/deployments/deployment-event.ts";
 import {
   type Deployment,
   type DeploymentSummary,
@@ -7,7 +7,7 @@ import {
   type UndeliveredDeployment,
 } from "../../core/deployment.ts";
 import { FIRST_DEPLOYMENT_PAGE } from "../../core/deployment-cursor.ts";
-import type { ErrorCode } from "../../../protocol/errors.ts";
+import type { ErrorCode } from "../../../protocol/errors/errors.ts";
 import { type CreationFacts, findRefusal } from "../admit-deployment.ts";
 import type { AuditEntry } from "../audit.ts";
 import { CHANGED_COLUMNS, changedSpec, changedValues, CREATED_COLUMNS, createdValues } from "../deployment-columns.ts";

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { DeviceDataUsage } from "../../../protocol/data-usage.ts";
+import type { DeviceDataUsage } from "../../../protocol/link/data-usage.ts";
 import { budgetSpentUntil } from "../../core/attention.ts";
 import type { DeviceReport } from "../../core/device-report.ts";
 import type { Dated, DeviceStore, StoredReport } from "../devices.ts";

@@ -1,4 +1,4 @@
-import { JSON_LIMITS, JsonLimitError, parseBoundedJson } from "../../../protocol/bounded-json.ts";
+import { JSON_LIMITS, JsonLimitError, parseBoundedJson } from "../../../protocol/values/bounded-json.ts";
 import { LayoutError } from "../layer-layout.ts";
 import { MAX_TAR_BYTES, requireInteger } from "../limits.ts";
 

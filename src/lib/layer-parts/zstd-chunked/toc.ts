@@ -1,4 +1,4 @@
-import { JSON_LIMITS } from "../../../protocol/bounded-json.ts";
+import { JSON_LIMITS } from "../../../protocol/values/bounded-json.ts";
 import { parseContentDigest } from "../content-digest.ts";
 import { ContentTable } from "../content-table.ts";
 import { JsonValues } from "../json-values.ts";

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { AssetList } from "../../../../src/protocol/asset.ts";
+import type { AssetList } from "../../../../src/protocol/assets/asset.ts";
 import { apiClient } from "../../../support/api-client.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../../support/control-plane.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { PriceEvent } from "../../../../src/protocol/rollout-price.ts";
-import type { RolloutBody } from "../../../../src/protocol/rollout.ts";
+import type { PriceEvent } from "../../../../src/protocol/fleets/rollout-price.ts";
+import type { RolloutBody } from "../../../../src/protocol/fleets/rollout.ts";
 import { type FleetRig, startFleetRig } from "../../../support/fleets/fleet-rig.ts";
 
 /** Makes a plan, without asking devices, and returns its last event and the wave of each asset. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { PriceEvent } from "../../../../src/protocol/rollout-price.ts";
+import type { PriceEvent } from "../../../../src/protocol/fleets/rollout-price.ts";
 import { type ApiClient, apiClient } from "../../../support/api-client.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../../support/control-plane.ts";
 import { FakeDevice } from "../../../support/fake-device.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { configSchema } from "../../../../src/control-plane/config.ts";
+import { configSchema } from "../../../../src/control-plane/config/config.ts";
 import { RegistryImages } from "../../../../src/control-plane/images/registry-images.ts";
 import { systemClock } from "../../../../src/lib/clock.ts";
 import { type ApiClient, apiClient } from "../../../support/api-client.ts";

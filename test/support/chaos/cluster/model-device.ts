@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "ws";
-import { type AgentFrame, decodeControlFrame } from "../../../../src/protocol/frames.ts";
+import { type AgentFrame, decodeControlFrame } from "../../../../src/protocol/link/frames.ts";
 import { DeviceModel } from "../../control-plane/device-model.ts";
 import type { SeededRandom } from "../seeded-random.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readAppStats } from "../../../../src/agent/apps/app-stats.ts";
 import { EngineError } from "../../../../src/agent/engine/engine-error.ts";
-import { type AppStats, appStatsSchema } from "../../../../src/protocol/app-stats.ts";
+import { type AppStats, appStatsSchema } from "../../../../src/protocol/apps/app-stats.ts";
 import { AgentRig } from "../../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";

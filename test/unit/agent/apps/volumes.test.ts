@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { listVolumes, removeVolume, type VolumeSources } from "../../../../src/agent/apps/volumes.ts";
 import { EngineError } from "../../../../src/agent/engine/engine-error.ts";
 import { volumeLabels } from "../../../../src/agent/engine/volume-names.ts";
-import { volumeListSchema } from "../../../../src/protocol/volume-list.ts";
+import { volumeListSchema } from "../../../../src/protocol/apps/volume-list.ts";
 import { AgentRig } from "../../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";

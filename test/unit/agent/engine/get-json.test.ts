@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createDockerEngine } from "../../../../src/agent/engine/docker/docker-engine.ts";
 import { systemClock } from "../../../../src/lib/clock.ts";
-import { JSON_LIMITS } from "../../../../src/protocol/bounded-json.ts";
+import { JSON_LIMITS } from "../../../../src/protocol/values/bounded-json.ts";
 import { startScriptedEngine } from "../../../support/scripted-engine.ts";
 
 const { signal } = new AbortController();

@@ -6,7 +6,7 @@ import { EngineError } from "../../../../src/agent/engine/engine-error.ts";
 import { hostPath } from "../../../../src/agent/files/host-path.ts";
 import { placeName, placePath, removeOtherPlaces } from "../../../../src/agent/files/place.ts";
 import { placeFiles, type PlacerContext } from "../../../../src/agent/files/placer.ts";
-import type { AppSpec } from "../../../../src/protocol/app-spec.ts";
+import type { AppSpec } from "../../../../src/protocol/apps/app-spec.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 import { FakeEngine } from "../../../support/fake-engine.ts";
 import { tempDir } from "../../../support/temp-dir.ts";

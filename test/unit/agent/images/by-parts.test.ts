@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { AgentRig, type RigConfig } from "../../../support/agent-rig.ts";
 import { digestsOf } from "../../../support/fake-engine/fake-image.ts";
-import type { DeployOptions } from "../../../../src/protocol/deploy-request.ts";
+import type { DeployOptions } from "../../../../src/protocol/apps/deploy-request.ts";
 
 const MB = 1_000_000;
 const IMAGE = "registry.example.com/team/app:1";

@@ -3,7 +3,7 @@ import type { RegistryErrorKind } from "../../../../src/agent/core/error-kind.ts
 import { EngineError } from "../../../../src/agent/engine/engine-error.ts";
 import { toAppReport } from "../../../../src/agent/live/app-report.ts";
 import { RegistryError } from "../../../../src/agent/registry/registry-error.ts";
-import type { DeployOptions } from "../../../../src/protocol/deploy-request.ts";
+import type { DeployOptions } from "../../../../src/protocol/apps/deploy-request.ts";
 import { AgentRig, type RigConfig } from "../../../support/agent-rig.ts";
 import { manifestDigestOf } from "../../../support/fake-engine/fake-image.ts";
 

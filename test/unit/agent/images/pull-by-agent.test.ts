@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { DownloadError } from "../../../../src/agent/download/download-error.ts";
 import { LoopbackUnreachable } from "../../../../src/agent/download/ports.ts";
 import type { Traffic } from "../../../../src/agent/ledger/ledger.ts";
-import { withoutTimings } from "../../../../src/protocol/deployment-timings.ts";
+import { withoutTimings } from "../../../../src/protocol/deployments/deployment-timings.ts";
 import { AgentRig } from "../../../support/agent-rig.ts";
 
 const IMAGE = "registry.example.com/team/app:1";

@@ -3,7 +3,7 @@ import { lastDeployments } from "../../../../src/agent/live/report-builder.ts";
 import { EngineError } from "../../../../src/agent/engine/engine-error.ts";
 import type { RegistryErrorKind } from "../../../../src/agent/core/error-kind.ts";
 import { RegistryError } from "../../../../src/agent/registry/registry-error.ts";
-import type { DeployOptions } from "../../../../src/protocol/deploy-request.ts";
+import type { DeployOptions } from "../../../../src/protocol/apps/deploy-request.ts";
 import { AgentRig, type RigConfig } from "../../../support/agent-rig.ts";
 
 const MB = 1_000_000;

@@ -1,4 +1,4 @@
-import { EdgeError } from "../../../../src/protocol/errors.ts";
+import { EdgeError } from "../../../../src/protocol/errors/errors.ts";
 import { describe, expect, it } from "vitest";
 import type { AttemptOutcome } from "../../../../src/agent/core/link/link-state.ts";
 import {
@@ -8,7 +8,7 @@ import {
   WELCOME_TIMEOUT_MS,
 } from "../../../../src/agent/link/frame-handler.ts";
 import { FrameMeter } from "../../../../src/agent/link/frame-meter.ts";
-import { type AgentFrame, CLOSE_CODES } from "../../../../src/protocol/frames.ts";
+import { type AgentFrame, CLOSE_CODES } from "../../../../src/protocol/link/frames.ts";
 import { MAX_FRAME_BYTES } from "../../../../src/protocol/limits.ts";
 import { PROTOCOL_VERSION } from "../../../../src/protocol/version.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";

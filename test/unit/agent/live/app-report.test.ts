@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { declaredSecretsOf } from "../../../../src/agent/core/app/secrets.ts";
 import { newApp } from "../../../../src/agent/core/deployment/record.ts";
 import { toAppReport, withSecretsMasked } from "../../../../src/agent/live/app-report.ts";
-import { appReportSchema } from "../../../../src/protocol/app-report.ts";
-import { parseAppSpec } from "../../../../src/protocol/app-spec.ts";
+import { appReportSchema } from "../../../../src/protocol/apps/app-report.ts";
+import { parseAppSpec } from "../../../../src/protocol/apps/app-spec.ts";
 
 const parsed = parseAppSpec({ name: "app", image: "example/app:1" });
 if (!parsed.ok) throw parsed.error;

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { type DeploymentRecord, newApp, newRecord } from "../../../../src/agent/core/deployment/record.ts";
 import { readDeploymentOutcomes } from "../../../../src/agent/live/deployment-outcomes.ts";
 import { openSqliteStore } from "../../../../src/agent/store/sqlite-store.ts";
-import { parseAppSpec } from "../../../../src/protocol/app-spec.ts";
-import type { EventContent } from "../../../../src/protocol/deployment-event.ts";
+import { parseAppSpec } from "../../../../src/protocol/apps/app-spec.ts";
+import type { EventContent } from "../../../../src/protocol/deployments/deployment-event.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 
 const parsed = parseAppSpec({ name: "app", image: "example/app:1" });

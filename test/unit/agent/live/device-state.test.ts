@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { readDeviceState } from "../../../../src/agent/live/device-state.ts";
-import { QUERIES } from "../../../../src/protocol/device-query.ts";
+import { QUERIES } from "../../../../src/protocol/link/device-query.ts";
 import { someState } from "../../../support/control-plane/device-samples.ts";
 import { AgentRig } from "../../../support/agent-rig.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { removalsOf } from "../../../../src/agent/live/removals.ts";
 import type { DeploymentEntry } from "../../../../src/agent/store/history.ts";
-import { MAX_REPORTED_REMOVALS } from "../../../../src/protocol/app-report.ts";
+import { MAX_REPORTED_REMOVALS } from "../../../../src/protocol/apps/app-report.ts";
 
 const entry = (app: string, fields: Partial<DeploymentEntry> = {}, at: number | null = 7): DeploymentEntry => ({
   kind: "deployment",

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { EngineError } from "../../../../src/agent/engine/engine-error.ts";
 import { ReportBuilder } from "../../../../src/agent/live/report-builder.ts";
 import { Reporter } from "../../../../src/agent/live/reporter.ts";
-import type { DeviceFacts, ReportDelta } from "../../../../src/protocol/app-report.ts";
-import { reportDeltaSchema } from "../../../../src/protocol/app-report.ts";
+import type { DeviceFacts, ReportDelta } from "../../../../src/protocol/apps/app-report.ts";
+import { reportDeltaSchema } from "../../../../src/protocol/apps/app-report.ts";
 import { AgentRig } from "../../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";

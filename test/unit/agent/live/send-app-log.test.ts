@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { sendAppLog } from "../../../../src/agent/live/send-app-log.ts";
-import type { AppLogChunk } from "../../../../src/protocol/app-log.ts";
+import type { AppLogChunk } from "../../../../src/protocol/apps/app-log.ts";
 import { AgentRig } from "../../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { natsOptionsOf } from "../../../../src/control-plane/bus/nats/configured.ts";
 import { findOptionsError } from "../../../../src/control-plane/bus/nats/options.ts";
-import { type ConfigInput, configSchema } from "../../../../src/control-plane/config.ts";
+import { type ConfigInput, configSchema } from "../../../../src/control-plane/config/config.ts";
 
 const optionsOf = (config: ConfigInput) => natsOptionsOf(configSchema.parse(config));
 const NATS_URL = "nats://127.0.0.1:4222";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseAssetUpdate, planUpdate } from "../../../../src/control-plane/core/asset-update.ts";
-import { EdgeError } from "../../../../src/protocol/errors.ts";
-import { DEFAULT_NETWORK_GROUPS } from "../../../../src/protocol/sim.ts";
+import { EdgeError } from "../../../../src/protocol/errors/errors.ts";
+import { DEFAULT_NETWORK_GROUPS } from "../../../../src/protocol/assets/sim.ts";
 import { arbitraryAsset, arbitraryProSim, arbitrarySuperSim } from "../../../support/control-plane/arbitrary-asset.ts";
 
 function refusal(body: unknown): EdgeError {

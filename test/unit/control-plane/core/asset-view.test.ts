@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { type Asset, deriveStatus } from "../../../../src/control-plane/core/asset.ts";
 import { toAssetDetails, toAssetListItem } from "../../../../src/control-plane/core/asset-view.ts";
 import { NEW_ASSET_STATE } from "../../../../src/control-plane/core/attention.ts";
-import { assetListItemSchema, assetSchema } from "../../../../src/protocol/asset.ts";
+import { assetListItemSchema, assetSchema } from "../../../../src/protocol/assets/asset.ts";
 import { arbitraryAsset } from "../../../support/control-plane/arbitrary-asset.ts";
 
 const SUPER = { sid: "HS01", iccid: "8988307000000000001", networkGroup: "default_1gb" };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { bitsOfReport, bitsToldBy, reasonsOfBits } from "../../../../src/control-plane/core/attention.ts";
-import type { AppReport } from "../../../../src/protocol/app-report.ts";
+import type { AppReport } from "../../../../src/protocol/apps/app-report.ts";
 import { someApp, someFacts } from "../../../support/control-plane/device-samples.ts";
 
 const spec = (fields: Readonly<Record<string, unknown>>): Partial<AppReport> => ({

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { commandFrame, tooOldMessage } from "../../../../src/control-plane/core/command.ts";
 import type { Deployment } from "../../../../src/control-plane/core/deployment.ts";
-import { requiredFeatures, supports } from "../../../../src/protocol/features.ts";
-import { controlFrameSchema } from "../../../../src/protocol/frames.ts";
+import { requiredFeatures, supports } from "../../../../src/protocol/link/features.ts";
+import { controlFrameSchema } from "../../../../src/protocol/link/frames.ts";
 import { commandOf, receivedDeployment } from "../../../support/deployment-record.ts";
 
 const PLAIN = { name: "web", image: "web:1", ports: [{ host_port: 30_000, target_port: 80 }] };

@@ -23,7 +23,7 @@ import {
   replyToEvent,
   requestCancel,
 } from "../../../../src/control-plane/core/transitions.ts";
-import type { DeviceEvent } from "../../../../src/protocol/deployment-event.ts";
+import type { DeviceEvent } from "../../../../src/protocol/deployments/deployment-event.ts";
 import {
   acknowledged,
   applyChange,

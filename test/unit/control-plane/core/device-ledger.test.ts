@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ledgerInRange, mergeLedger } from "../../../../src/control-plane/core/device-ledger.ts";
 import { utcDay } from "../../../../src/control-plane/core/utc-days.ts";
-import type { DeviceDataUsage } from "../../../../src/protocol/data-usage.ts";
+import type { DeviceDataUsage } from "../../../../src/protocol/link/data-usage.ts";
 import { someLedgerDay } from "../../../support/control-plane/device-samples.ts";
 
 const ledger = (days: DeviceDataUsage["days"], ids: readonly string[] = []): DeviceDataUsage => ({

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { applyReportDelta, type DeviceReport } from "../../../../src/control-plane/core/device-report.ts";
-import type { AppReport, ReportDelta } from "../../../../src/protocol/app-report.ts";
+import type { AppReport, ReportDelta } from "../../../../src/protocol/apps/app-report.ts";
 import { someApp, someFacts } from "../../../support/control-plane/device-samples.ts";
 
 const change = (fields: Partial<ReportDelta>): ReportDelta => ({

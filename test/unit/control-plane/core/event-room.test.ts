@@ -10,8 +10,8 @@ import {
 import { confirmOnDevice, noteConnectionLost } from "../../../../src/control-plane/core/connection-notes.ts";
 import { markForOutcomeQuery, markUncertainOnStart } from "../../../../src/control-plane/core/resolve-outcome.ts";
 import { MAX_DEPLOYMENT_DURATION_MS, applyDeviceEvent } from "../../../../src/control-plane/core/transitions.ts";
-import { type DeviceEvent, isFinal } from "../../../../src/protocol/deployment-event.ts";
-import { utf8ByteLength } from "../../../../src/protocol/utf8-byte-length.ts";
+import { type DeviceEvent, isFinal } from "../../../../src/protocol/deployments/deployment-event.ts";
+import { utf8ByteLength } from "../../../../src/protocol/values/utf8-byte-length.ts";
 import {
   acknowledged,
   applyChange,

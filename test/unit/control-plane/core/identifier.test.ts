@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { canonicalIdentifier, identifiersOf } from "../../../../src/control-plane/core/identifier.ts";
 import { otherIccids } from "../../../../src/control-plane/core/sims/iccid.ts";
-import { assetRegistrationSchema } from "../../../../src/protocol/asset-request.ts";
+import { assetRegistrationSchema } from "../../../../src/protocol/assets/asset-request.ts";
 import { someAsset } from "../../../contract/control-plane-store/harness.ts";
 import { someProSim } from "../../../support/control-plane/sims.ts";
 import { arbitraryAsset } from "../../../support/control-plane/arbitrary-asset.ts";

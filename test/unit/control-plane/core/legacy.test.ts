@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { configSchema } from "../../../../src/control-plane/config.ts";
+import { configSchema } from "../../../../src/control-plane/config/config.ts";
 import { endpointRemoved, isLegacyRemoved, legacyHeaders } from "../../../../src/control-plane/core/legacy.ts";
 
 const REMOVAL_MS = Date.parse(configSchema.parse({}).legacy_removal_at);

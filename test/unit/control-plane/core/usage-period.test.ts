@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { configSchema } from "../../../../src/control-plane/config.ts";
+import { configSchema } from "../../../../src/control-plane/config/config.ts";
 import { clipPeriod, finalizedUntil, periodOf, resolveRange } from "../../../../src/control-plane/core/usage-period.ts";
 
 const at = (text: string): number => Date.parse(text) / 1000;

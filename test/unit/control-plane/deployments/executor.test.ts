@@ -9,7 +9,7 @@ import { StaleSessionError } from "../../../../src/control-plane/store/sessions.
 import { openStore } from "../../../../src/control-plane/store/sqlite/open-store.ts";
 import { StoreUnavailableError } from "../../../../src/control-plane/store/unavailable.ts";
 import { createLogger } from "../../../../src/lib/logger.ts";
-import type { DeviceEvent } from "../../../../src/protocol/deployment-event.ts";
+import type { DeviceEvent } from "../../../../src/protocol/deployments/deployment-event.ts";
 import { someAudit } from "../../../support/control-plane/people.ts";
 import { commandOf, T0 } from "../../../support/deployment-record.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { deliveryOf } from "../../../../src/control-plane/core/delivery.ts";
 import { statusOf } from "../../../../src/control-plane/core/deployment.ts";
 import { createLogger } from "../../../../src/lib/logger.ts";
-import { isFinal } from "../../../../src/protocol/deployment-event.ts";
+import { isFinal } from "../../../../src/protocol/deployments/deployment-event.ts";
 import { SeededRandom } from "../../../support/chaos/seeded-random.ts";
 import { factsOf } from "../../../support/deployment-record.ts";
 import {

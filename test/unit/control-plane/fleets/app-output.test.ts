@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { AppOutput } from "../../../../src/control-plane/fleets/app-output.ts";
-import { LogFeed } from "../../../../src/control-plane/queries/log-feed.ts";
-import type { LogsParams } from "../../../../src/protocol/app-log.ts";
-import { EdgeError } from "../../../../src/protocol/errors.ts";
+import { LogFeed } from "../../../../src/control-plane/devices/queries/log-feed.ts";
+import type { LogsParams } from "../../../../src/protocol/apps/app-log.ts";
+import { EdgeError } from "../../../../src/protocol/errors/errors.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 
 const line = (text: string) => ({ stream: "stderr", timestamp: "2026-11-20T10:00:00Z", text });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { attemptMessage } from "../../../../src/control-plane/fleets/attempt-message.ts";
-import { type DeploymentEvent, deploymentEventSchema } from "../../../../src/protocol/deployment-event.ts";
+import { type DeploymentEvent, deploymentEventSchema } from "../../../../src/protocol/deployments/deployment-event.ts";
 
 function failed(code: string, details?: unknown): DeploymentEvent {
   const event = { status: "Fail", step: "checking", deployment_id: "dep_1", seq: 6, timestamp: 1_795_836_548 };

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
 import { RegistryImages } from "../../../../src/control-plane/images/registry-images.ts";
 import { systemClock } from "../../../../src/lib/clock.ts";
-import type { RegistryAuth } from "../../../../src/protocol/deploy-request.ts";
+import type { RegistryAuth } from "../../../../src/protocol/apps/deploy-request.ts";
 import { ScriptedRegistry } from "../../../support/registry/scripted-registry.ts";
 
 const DIGEST = `sha256:${"a".repeat(64)}`;

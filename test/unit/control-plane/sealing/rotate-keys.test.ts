@@ -7,8 +7,8 @@ import { findPrunable, pruneKeys, rotateKeys } from "../../../../src/control-pla
 import { credentialsPurpose, variablePurpose } from "../../../../src/control-plane/sealing/sealer.ts";
 import { openStore } from "../../../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../../../src/control-plane/store/store.ts";
-import type { SimType } from "../../../../src/protocol/sim.ts";
-import { MAX_VARIABLES } from "../../../../src/protocol/variables.ts";
+import type { SimType } from "../../../../src/protocol/assets/sim.ts";
+import { MAX_VARIABLES } from "../../../../src/protocol/values/variables.ts";
 import { ACCOUNT, openWithAccounts, register, someAsset } from "../../../contract/control-plane-store/harness.ts";
 import { someAudit } from "../../../support/control-plane/people.ts";
 import { someSealingKey } from "../../../support/control-plane/sealing-key.ts";

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { nameApps } from "../../../../src/edgectl/group/app-names.ts";
 import { mapPorts } from "../../../../src/edgectl/group/map-ports.ts";
 import { Problems } from "../../../../src/edgectl/documents/problems.ts";
-import { sharedName } from "../../../../src/protocol/app-network.ts";
-import { parseNewAppSpec } from "../../../../src/protocol/app-spec.ts";
+import { sharedName } from "../../../../src/protocol/apps/app-network.ts";
+import { parseNewAppSpec } from "../../../../src/protocol/apps/app-spec.ts";
 import { convert } from "../../../support/edgectl/compose.ts";
 
 const FILE = `services:

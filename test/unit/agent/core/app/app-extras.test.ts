@@ -7,7 +7,7 @@ import { toSecretsLabel } from "../../../../../src/agent/core/app/secrets.ts";
 import { newApp } from "../../../../../src/agent/core/deployment/record.ts";
 import { nextRepair } from "../../../../../src/agent/core/app/repair.ts";
 import { evaluateSample } from "../../../../../src/agent/core/deployment/verify.ts";
-import { type AppSpec, parseAppSpec } from "../../../../../src/protocol/app-spec.ts";
+import { type AppSpec, parseAppSpec } from "../../../../../src/protocol/apps/app-spec.ts";
 
 function spec(fields: Record<string, unknown> = {}): AppSpec {
   const parsed = parseAppSpec({ name: "app", image: "example/app:1", ...fields });

@@ -5,11 +5,11 @@ import { toSecretsLabel } from "../../../../../src/agent/core/app/secrets.ts";
 import type { ContentKey, TakeFiles } from "../../../../../src/agent/core/app/files.ts";
 import { mergeSpec } from "../../../../../src/agent/core/deployment/accept.ts";
 import { hashSpec } from "../../../../../src/agent/steps/create.ts";
-import { ADDED_FIELDS, withoutUnknownNulls } from "../../../../../src/protocol/added-fields.ts";
-import type { StoredFile } from "../../../../../src/protocol/app-files.ts";
-import { type AppSpec, parseAppSpec } from "../../../../../src/protocol/app-spec.ts";
-import { bindsOf } from "../../../../../src/protocol/volume-fields.ts";
-import { requiredFeatures } from "../../../../../src/protocol/features.ts";
+import { ADDED_FIELDS, withoutUnknownNulls } from "../../../../../src/protocol/apps/added-fields.ts";
+import type { StoredFile } from "../../../../../src/protocol/apps/app-files.ts";
+import { type AppSpec, parseAppSpec } from "../../../../../src/protocol/apps/app-spec.ts";
+import { bindsOf } from "../../../../../src/protocol/apps/volume-fields.ts";
+import { requiredFeatures } from "../../../../../src/protocol/link/features.ts";
 import { APP_FIELDS, DEFAULTS, everyChange, EXTRA_FIELDS, FULL } from "../../../../support/every-field.ts";
 
 const MINIMAL = parsed({ name: "app", image: "example/app:1" });

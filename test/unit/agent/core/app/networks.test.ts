@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { missingNetworks, networksOf } from "../../../../../src/agent/core/app/networks.ts";
-import { type AppSpec, parseAppSpec, parseNewAppSpec } from "../../../../../src/protocol/app-spec.ts";
+import { type AppSpec, parseAppSpec, parseNewAppSpec } from "../../../../../src/protocol/apps/app-spec.ts";
 
 function parsed(fields: object): AppSpec {
   const result = parseAppSpec({ name: "app", image: "example/app:1", ...fields });

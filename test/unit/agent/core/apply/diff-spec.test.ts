@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it, test } from "vitest";
 import { diffSpec } from "../../../../../src/agent/core/apply/diff-spec.ts";
 import { canonicalSpec } from "../../../../../src/agent/core/app/container.ts";
-import type { AppSpec } from "../../../../../src/protocol/app-spec.ts";
+import type { AppSpec } from "../../../../../src/protocol/apps/app-spec.ts";
 import { APP_FIELDS, everyChange, EXTRA_FIELDS, FULL } from "../../../../support/every-field.ts";
 
 test.each(everyChange().filter(({ field }) => field !== "name"))("a change of $path is found", ({ field, spec }) => {

@@ -7,7 +7,7 @@ import {
   nextGroupActions,
 } from "../../../../../src/agent/core/apply/next-group-actions.ts";
 import { type DeploymentRecord, type Failure, newRecord } from "../../../../../src/agent/core/deployment/record.ts";
-import type { AppDependency } from "../../../../../src/protocol/apply.ts";
+import type { AppDependency } from "../../../../../src/protocol/apps/apply.ts";
 
 /** What an app of a random group does. */
 interface App {

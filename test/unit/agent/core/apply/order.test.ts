@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { inOrder, withHandovers } from "../../../../../src/agent/core/apply/order.ts";
 import { childId, requestedDeploymentId } from "../../../../../src/agent/core/apply/child-id.ts";
-import type { AppSpec } from "../../../../../src/protocol/app-spec.ts";
+import type { AppSpec } from "../../../../../src/protocol/apps/app-spec.ts";
 import { FULL } from "../../../../support/every-field.ts";
 
 const NAMES = ["a", "b", "c", "d", "e"];

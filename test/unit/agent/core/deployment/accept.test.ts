@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { mergeSpec } from "../../../../../src/agent/core/deployment/accept.ts";
-import { replacementOf } from "../../../../../src/protocol/app-replacement.ts";
-import { type AppSpec, parseAppSpec } from "../../../../../src/protocol/app-spec.ts";
+import { replacementOf } from "../../../../../src/protocol/apps/app-replacement.ts";
+import { type AppSpec, parseAppSpec } from "../../../../../src/protocol/apps/app-spec.ts";
 
 function spec(fields: Record<string, unknown> = {}): AppSpec {
   const parsed = parseAppSpec({ name: "app", image: "example/app:1", ...fields });

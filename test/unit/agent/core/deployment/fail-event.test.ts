@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { failEvent } from "../../../../../src/agent/core/deployment/fail-event.ts";
 import { type Failure, newApp, newRecord } from "../../../../../src/agent/core/deployment/record.ts";
-import { parseAppSpec } from "../../../../../src/protocol/app-spec.ts";
-import { errorEntry } from "../../../../../src/protocol/errors.ts";
+import { parseAppSpec } from "../../../../../src/protocol/apps/app-spec.ts";
+import { errorEntry } from "../../../../../src/protocol/errors/errors.ts";
 
 const parsed = parseAppSpec({ name: "app", image: "example/app:1" });
 if (!parsed.ok) throw parsed.error;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { differenceNotes, engineDifferences } from "../../../../../src/agent/core/deployment/engine-differences.ts";
-import { parseAppSpec } from "../../../../../src/protocol/app-spec.ts";
+import { parseAppSpec } from "../../../../../src/protocol/apps/app-spec.ts";
 import { tablesOf } from "../../../../support/repo/markdown.ts";
 
 const LIMITS = { memory: true, cpu: true };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { newApp, newRecord } from "../../../../../src/agent/core/deployment/record.ts";
 import { imagesNeeded } from "../../../../../src/agent/core/image/images-needed.ts";
-import { parseAppSpec } from "../../../../../src/protocol/app-spec.ts";
+import { parseAppSpec } from "../../../../../src/protocol/apps/app-spec.ts";
 
 const parsed = parseAppSpec({ name: "app", image: "example/app:2" });
 if (!parsed.ok) throw parsed.error;

@@ -5,7 +5,7 @@ import {
   outcomeOfHttpStatus,
   outcomeOfProxyStatus,
 } from "../../../../../src/agent/core/link/link-outcome.ts";
-import { CLOSE_CODES } from "../../../../../src/protocol/frames.ts";
+import { CLOSE_CODES } from "../../../../../src/protocol/link/frames.ts";
 
 describe("the outcome of an attempt", () => {
   it.each([

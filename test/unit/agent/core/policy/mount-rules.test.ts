@@ -8,7 +8,7 @@ import {
   pathWithoutLinks,
 } from "../../../../../src/agent/core/policy/resolved-path.ts";
 import { type Policy, type PolicyViolation, findPolicyViolation } from "../../../../../src/agent/core/policy/policy.ts";
-import { parseAppSpec } from "../../../../../src/protocol/app-spec.ts";
+import { parseAppSpec } from "../../../../../src/protocol/apps/app-spec.ts";
 
 const POLICY: Policy = {
   privileged: true,

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { configSchema } from "../../../../../src/agent/config/schema.ts";
 import { findOptionViolation } from "../../../../../src/agent/core/policy/option-rules.ts";
 import type { Policy } from "../../../../../src/agent/core/policy/policy.ts";
-import { parseAppSpec } from "../../../../../src/protocol/app-spec.ts";
-import { UNUSUAL_CAPABILITIES, USUAL_CAPABILITIES } from "../../../../../src/protocol/capabilities.ts";
+import { parseAppSpec } from "../../../../../src/protocol/apps/app-spec.ts";
+import { UNUSUAL_CAPABILITIES, USUAL_CAPABILITIES } from "../../../../../src/protocol/apps/capabilities.ts";
 
 /** A policy as the configuration file gives it. */
 function policyOf(policy: object = {}): Policy {

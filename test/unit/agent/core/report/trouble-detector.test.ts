@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { TroubleDetector } from "../../../../../src/agent/core/report/trouble-detector.ts";
-import type { AppReport } from "../../../../../src/protocol/app-report.ts";
+import type { AppReport } from "../../../../../src/protocol/apps/app-report.ts";
 
 const MINUTE_MS = 60_000;
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { toDataUsage, withoutRemoteAccess } from "../../../../../src/agent/core/traffic/data-usage.ts";
-import { type DeviceDataUsage, trafficPurposeSchema } from "../../../../../src/protocol/data-usage.ts";
+import { type DeviceDataUsage, trafficPurposeSchema } from "../../../../../src/protocol/link/data-usage.ts";
 
 const sum = (usage: DeviceDataUsage): number =>
   usage.days

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { attemptRequest } from "../../../../../src/control-plane/core/fleets/attempt.ts";
 import { goalOf, type RevisionContent } from "../../../../../src/control-plane/core/fleets/fleet.ts";
-import { applyEntrySchema, applySchema } from "../../../../../src/protocol/apply.ts";
-import { splitDeployRequest } from "../../../../../src/protocol/deploy-request.ts";
+import { applyEntrySchema, applySchema } from "../../../../../src/protocol/apps/apply.ts";
+import { splitDeployRequest } from "../../../../../src/protocol/apps/deploy-request.ts";
 
 const imageOf = (name: string, version: number): string => `${name}@sha256:${String(version).padStart(64, "0")}`;
 const revision = (version: number, names: readonly string[]): RevisionContent => ({

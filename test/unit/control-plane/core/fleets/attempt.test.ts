@@ -6,7 +6,7 @@ import {
   pastAttempt,
 } from "../../../../../src/control-plane/core/fleets/attempt.ts";
 import { goalOf, type RevisionContent } from "../../../../../src/control-plane/core/fleets/fleet.ts";
-import { applySchema } from "../../../../../src/protocol/apply.ts";
+import { applySchema } from "../../../../../src/protocol/apps/apply.ts";
 import { contentOf, imageOf, modelGoal } from "../../../../support/fleets/model-revisions.ts";
 import { aTarget, NOW } from "../../../../support/fleets/records.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import { classifyFailure } from "../../../../../src/control-plane/core/fleets/decide-attempt.ts";
-import { type ErrorCode, errorEntry, ERRORS } from "../../../../../src/protocol/errors.ts";
+import { type ErrorCode, errorEntry, ERRORS } from "../../../../../src/protocol/errors/errors.ts";
 import { decideTarget } from "../../../../../src/control-plane/core/fleets/decide-target.ts";
 import type { TargetFacts } from "../../../../../src/control-plane/core/fleets/target-decision.ts";
 import type { Target } from "../../../../../src/control-plane/core/fleets/rollout.ts";

@@ -6,7 +6,7 @@ import {
   type MemberScope,
   type MemberTarget,
 } from "../../../../../src/control-plane/core/fleets/judge-member.ts";
-import type { AppReport } from "../../../../../src/protocol/app-report.ts";
+import type { AppReport } from "../../../../../src/protocol/apps/app-report.ts";
 import { FLEET, modelGoal } from "../../../../support/fleets/model-revisions.ts";
 import { aMarkedApp, anApp, NOW } from "../../../../support/fleets/records.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { judge, REPORT_GRACE_MS } from "../../../../../src/control-plane/core/fleets/judge.ts";
 import { goalOf, unknownRevision } from "../../../../../src/control-plane/core/fleets/fleet.ts";
-import type { AppReport } from "../../../../../src/protocol/app-report.ts";
-import { applySchema } from "../../../../../src/protocol/apply.ts";
+import type { AppReport } from "../../../../../src/protocol/apps/app-report.ts";
+import { applySchema } from "../../../../../src/protocol/apps/apply.ts";
 import { imageOf, modelGoal } from "../../../../support/fleets/model-revisions.ts";
 import { aDeployment, aMarkedApp, anApp, aReport, facts, NOW } from "../../../../support/fleets/records.ts";
 

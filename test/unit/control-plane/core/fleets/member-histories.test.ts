@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { applySchema } from "../../../../../src/protocol/apply.ts";
+import { applySchema } from "../../../../../src/protocol/apps/apply.ts";
 import { goalOf } from "../../../../../src/control-plane/core/fleets/fleet.ts";
 import {
   judgeMember,

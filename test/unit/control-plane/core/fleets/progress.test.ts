@@ -7,11 +7,11 @@ import {
   reasonToStop,
   type StopCounts,
 } from "../../../../../src/control-plane/core/fleets/progress.ts";
-import type { ErrorCode } from "../../../../../src/protocol/errors.ts";
+import type { ErrorCode } from "../../../../../src/protocol/errors/errors.ts";
 import { aCount, aRollout, NOW } from "../../../../support/fleets/records.ts";
 import fc from "fast-check";
-import { rolloutStrategySchema, type StopRule } from "../../../../../src/protocol/rollout-strategy.ts";
-import { type TargetState, targetStateSchema } from "../../../../../src/protocol/rollout.ts";
+import { rolloutStrategySchema, type StopRule } from "../../../../../src/protocol/fleets/rollout-strategy.ts";
+import { type TargetState, targetStateSchema } from "../../../../../src/protocol/fleets/rollout.ts";
 
 const WAVES = { waves: [{ limit: 5 }, { limit: 20 }] };
 const decided = (rollout: Rollout, counts: readonly TargetCount[], codes: readonly (ErrorCode | undefined)[] = []) =>

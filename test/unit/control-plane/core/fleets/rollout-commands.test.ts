@@ -12,7 +12,7 @@ import {
   waitingOf,
   waitsForPeople,
 } from "../../../../../src/control-plane/core/fleets/rollout-commands.ts";
-import { type RolloutState, rolloutStateSchema } from "../../../../../src/protocol/rollout.ts";
+import { type RolloutState, rolloutStateSchema } from "../../../../../src/protocol/fleets/rollout.ts";
 import { aCount, aRollout, NOW } from "../../../../support/fleets/records.ts";
 import { settledCounts } from "../../../../../src/control-plane/core/fleets/progress.ts";
 

@@ -8,8 +8,8 @@ import {
   READINESS,
   type WaveMember,
 } from "../../../../../src/control-plane/core/fleets/waves.ts";
-import { rolloutStrategySchema } from "../../../../../src/protocol/rollout-strategy.ts";
-import { countOf } from "../../../../../src/protocol/share.ts";
+import { rolloutStrategySchema } from "../../../../../src/protocol/fleets/rollout-strategy.ts";
+import { countOf } from "../../../../../src/protocol/values/share.ts";
 import type { Target } from "../../../../../src/control-plane/core/fleets/rollout.ts";
 import { aCount, aRollout, aTarget, NOW } from "../../../../support/fleets/records.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type WindowState, windowStateAt } from "../../../../../src/control-plane/core/fleets/windows.ts";
-import { DEVICE_ZONE, type RolloutWindow } from "../../../../../src/protocol/rollout-strategy.ts";
+import { DEVICE_ZONE, type RolloutWindow } from "../../../../../src/protocol/fleets/rollout-strategy.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;

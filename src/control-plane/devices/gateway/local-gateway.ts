@@ -1,0 +1,118 @@
+import { ConcurrencyLimiter } from "../../../lib/concurrency-limiter.ts";
+import type { RegistryAuth } from "../../../protocol/apps/deploy-request.ts";
+import type { LogsParams } from "../../../protocol/apps/app-log.ts";
+import type { QueryKind } from "../../../protocol/link/device-query.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { type ProtocolFeature, QUERY_FEATURES } from "../../../protocol/link/features.ts";
+import { tooOldMessage } from "../../core/command.ts";
+import type { DeviceSession, DeviceStream, QuerySink, StreamRequest, StreamSink } from "../session.ts";
+import { toClientError } from "./device-error.ts";
+import type { DeviceGateway } from "./device-gateway.ts";
+import type { StreamGateway } from "./stream-gateway.ts";
+
+/** Maximum number of open queries of a device. */
+export const MAX_QUERIES_PER_DEVICE = 16;
+
+/** The devices whose sessions this instance has. A sink is not called before the method that takes it has returned. */
+export class LocalGateway implements DeviceGateway, StreamGateway {
+  readonly #find: (assetUuid: string) => DeviceSession | undefined;
+  readonly #credentials: (deploymentId: string) => RegistryAuth | undefined;
+  readonly #slots: ConcurrencyLimiter;
+
+  /**
+   * @param find returns the session that this instance has of the device
+   * @param credentials returns the registry credentials of a deployment that are in the memory of this instance
+   * @param onRefused called when a device has too many open queries
+   */
+  constructor(
+    find: (assetUuid: string) => DeviceSession | undefined,
+    credentials: (deploymentId: string) => RegistryAuth | undefined,
+    onRefused?: () => void,
+  ) {
+    const message = "Too many open queries to this device.";
+    this.#slots = new ConcurrencyLimiter(MAX_QUERIES_PER_DEVICE, message, undefined, onRefused);
+    this.#find = find;
+    this.#credentials = credentials;
+  }
+
+  has(assetUuid: string): boolean {
+    return this.#find(assetUuid) !== undefined;
+  }
+
+  query(assetUuid: string, what: QueryKind, params: unknown, sink: QuerySink): Disposable {
+    try {
+      const session = this.#sessionFor(assetUuid, what, params);
+      using resources = new DisposableStack();
+      const slot = resources.use(this.#slots.acquire(assetUuid));
+      resources.use(
+        session.query(what, params, {
+          answer: (body) => sink.answer(body),
+          end: (error) => {
+            slot[Symbol.dispose]();
+            sink.end(error && toClientError(error));
+          },
+        }),
+      );
+      return resources.move();
+    } catch (error) {
+      const refusal = toEdgeError(error);
+      return callSoon(() => sink.end(refusal));
+    }
+  }
+
+  openStream(assetUuid: string, request: StreamRequest, sink: StreamSink): DeviceStream {
+    try {
+      const session = this.#session(assetUuid);
+      if (!session.supports("streams")) throw new EdgeError("DeviceTooOld", undefined, { features: ["streams"] });
+      return session.openStream(request, sink);
+    } catch (error) {
+      const { code, message } = toEdgeError(error);
+      const ended = callSoon(() => sink.end({ code, message }));
+      return Object.assign(ended, { send: () => true, credit: () => true, resize: () => undefined });
+    }
+  }
+
+  checkLiveness(assetUuid: string): void {
+    this.#find(assetUuid)?.checkLiveness();
+  }
+
+  async credentials(deploymentId: string): Promise<RegistryAuth | undefined> {
+    return this.#credentials(deploymentId);
+  }
+
+  #session(assetUuid: string): DeviceSession {
+    const session = this.#find(assetUuid);
+    if (!session) throw new EdgeError("DeviceNotReachable");
+    return session;
+  }
+
+  #sessionFor(assetUuid: string, what: QueryKind, params: unknown): DeviceSession {
+    const session = this.#session(assetUuid);
+    if (!session.supports("queries")) throw new EdgeError("DeviceTooOld");
+    const feature = QUERY_FEATURES[what];
+    if (feature !== undefined && !session.supports(feature))
+      throw new EdgeError("DeviceTooOld", undefined, { features: [feature] });
+    if (what === "stats") requireFeature(session, "appStats", "stats");
+    if (what === "logs" && (params as LogsParams).previous) requireFeature(session, "previousLog", "previous");
+    return session;
+  }
+}
+
+/** @param usedBy what needs the feature, as a client knows it */
+function requireFeature(session: DeviceSession, feature: ProtocolFeature, usedBy: string): void {
+  if (!session.supports(feature)) throw new EdgeError("DeviceTooOld", tooOldMessage([{ feature, usedBy }]));
+}
+
+/** Calls `callback` in this turn of the event loop, unless disposed before. */
+function callSoon(callback: () => void): Disposable {
+  let isDisposed = false;
+  queueMicrotask(() => {
+    if (!isDisposed) callback();
+  });
+  return { [Symbol.dispose]: () => void (isDisposed = true) };
+}
+
+function toEdgeError(error: unknown): EdgeError {
+  if (error instanceof EdgeError) return error;
+  throw error;
+}

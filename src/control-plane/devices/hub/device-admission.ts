@@ -1,0 +1,93 @@
+import type { IncomingMessage } from "node:http";
+import type { Clock } from "../../../lib/clock.ts";
+import { KeyedRateLimiters } from "../../../lib/keyed-rate-limiters.ts";
+import { type AccessWatcher, deviceSubject } from "../../accounts/access-watcher.ts";
+import { auditEntry } from "../../accounts/audit-entry.ts";
+import type { Asset } from "../../core/asset.ts";
+import { sourceOf } from "../../core/people/source.ts";
+import type { Observer } from "../../metrics/observer.ts";
+import { hashSecret } from "../../accounts/secrets.ts";
+import type { AssetStore, FoundDevice } from "../../store/assets.ts";
+import { clientAddress, type IsTrusted } from "../../config/trusted-proxies.ts";
+
+/** Limits of the connections that one device opens: burst, and rate per second. Above them it waits, then it is refused. */
+export const MAX_BURST_CONNECTIONS = 30;
+export const MAX_CONNECTIONS_PER_SECOND = 2;
+/** The same of the connections from one address whose token is not valid. */
+export const MAX_BURST_INVALID_TOKENS = 60;
+export const MAX_INVALID_TOKENS_PER_SECOND = 10;
+const MAX_WAIT_MS = 2_000;
+
+const BEARER = /^Bearer (ed_[A-Za-z0-9_-]{1,100})$/i;
+
+export interface DeviceAdmissionOptions {
+  readonly assets: AssetStore;
+  readonly access: AccessWatcher;
+  readonly isTrustedProxy: IsTrusted;
+  readonly clock: Clock;
+  readonly observer?: Observer | undefined;
+}
+
+export interface AdmittedDevice {
+  readonly device: FoundDevice;
+  readonly tokenHash: Uint8Array;
+}
+
+export interface AdmissionRefusal {
+  readonly refusal: { readonly code: "Unauthorized" | "TooManyRequests"; readonly message: string };
+}
+
+/** Decides by its token, and by how often it comes, whether a device may connect. */
+export class DeviceAdmission {
+  readonly #options: DeviceAdmissionOptions;
+  readonly #byToken: KeyedRateLimiters;
+  readonly #invalidByAddress: KeyedRateLimiters;
+
+  constructor(options: DeviceAdmissionOptions) {
+    this.#options = options;
+    const { clock } = options;
+    this.#byToken = new KeyedRateLimiters(clock, MAX_BURST_CONNECTIONS, MAX_CONNECTIONS_PER_SECOND);
+    this.#invalidByAddress = new KeyedRateLimiters(clock, MAX_BURST_INVALID_TOKENS, MAX_INVALID_TOKENS_PER_SECOND);
+  }
+
+  /** Resolves when it is the device's turn. */
+  async admit(request: IncomingMessage): Promise<AdmittedDevice | AdmissionRefusal> {
+    const { assets, access, observer } = this.#options;
+    const token = BEARER.exec(request.headers.authorization ?? "")?.[1];
+    const tokenHash = token && hashSecret(token);
+    // Before it is looked up, so that this is limited, too, and a token that was revoked meanwhile is refused.
+    const text = tokenHash && Buffer.from(tokenHash).toString("latin1");
+    if (text && !(await this.#byToken.enter(text, MAX_WAIT_MS))) {
+      observer?.bounded("connections_per_device");
+      return { refusal: { code: "TooManyRequests", message: "The device connects too often." } };
+    }
+    const device = tokenHash && (await assets.findDevice(tokenHash));
+    if (!device) return this.#refuse(request);
+    const { asset, isNextToken } = device;
+    // Sessions that use the replaced token are disconnected.
+    if (isNextToken && (await this.#replaceToken(asset, tokenHash, request.socket.remoteAddress))) {
+      await access.recheck(deviceSubject(asset.uuid));
+    }
+    return { device, tokenHash };
+  }
+
+  async #refuse(request: IncomingMessage): Promise<AdmissionRefusal> {
+    const { observer, isTrustedProxy } = this.#options;
+    observer?.deviceRefused();
+    const source = sourceOf(clientAddress(request, isTrustedProxy) ?? "");
+    if (await this.#invalidByAddress.enter(source, MAX_WAIT_MS)) {
+      return { refusal: { code: "Unauthorized", message: "The device token is missing, wrong or revoked." } };
+    }
+    observer?.bounded("refused_per_address");
+    return { refusal: { code: "TooManyRequests", message: "Too many connections without a valid token." } };
+  }
+
+  /** The device takes the place of the one in service. */
+  #replaceToken(asset: Asset, hash: Uint8Array, source: string | undefined): Promise<boolean> {
+    const { assets, clock } = this.#options;
+    const { uuid, accountId, serialNumber } = asset;
+    const origin = { accountId, actor: { kind: "device", id: uuid, name: serialNumber }, source } as const;
+    const audit = auditEntry(origin, clock, { action: "device.replaced", assetUuid: uuid });
+    return assets.replaceDeviceToken(uuid, hash, clock.now(), audit);
+  }
+}

@@ -1,0 +1,50 @@
+import type { WebSocket } from "ws";
+import type { Clock } from "../../../lib/clock.ts";
+import type { Logger } from "../../../lib/logger.ts";
+import type { Asset } from "../../core/asset.ts";
+import type { DeliveryHandler, DeploymentHandler, ReportHandler } from "../handlers.ts";
+import type { Observer } from "../../metrics/observer.ts";
+import type { FrameRateLimiter } from "./frame-rate-limiter.ts";
+import type { AgentFrame } from "../../../protocol/link/frames.ts";
+import type { Session } from "./session.ts";
+
+export type Hello = Extract<AgentFrame, { type: "hello" }>;
+
+/** What all sessions share: one object, whatever their number. */
+export interface SessionHost {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly observer?: Observer | undefined;
+  readonly deploymentHandler: DeploymentHandler;
+  readonly delivery: DeliveryHandler;
+  readonly reportHandler: ReportHandler;
+  readonly frameRateLimiter: FrameRateLimiter;
+  /**
+   * Makes this the device's current session and sets its epoch: after the hello, before the welcome. Returns `undefined` if
+   * the session is over by then.
+   */
+  readonly becomeCurrent: (
+    session: Session,
+    hello: Pick<Hello, "protocol" | "agent_version">,
+  ) => Promise<CurrentSession | undefined>;
+  readonly onClosed: (session: Session) => void;
+  /** Whether this is still the device's current session. */
+  readonly isCurrent: (session: Session) => boolean;
+  /** A write was refused, since a later session has replaced this one or the asset was removed. */
+  readonly onStale: (session: Session) => Promise<void>;
+}
+
+export interface Connection {
+  readonly id: string;
+  readonly socket: WebSocket;
+  readonly asset: Asset;
+}
+
+export interface CurrentSession {
+  /** Resolves when the frames of the device's earlier sessions are handled. */
+  readonly earlierSessionsIdle: Promise<void> | undefined;
+  /** Hash of the stored report, on which the device bases its next delta. */
+  readonly reportHash: string | undefined;
+  /** Whether the device has deployments on record that what it holds has to be compared with. */
+  readonly mustReconcile: boolean;
+}

@@ -1,0 +1,225 @@
+import { z } from "zod";
+import { absolutePath } from "./app-fields.ts";
+import { MAX_APP_FILES, MAX_APP_FILES_BYTES, MAX_APPLY_BYTES } from "../limits.ts";
+import { normalizePath } from "../values/normalize-path.ts";
+import type { RequestIssue } from "../errors/request-error.ts";
+import { utf8ByteLength } from "../values/utf8-byte-length.ts";
+
+/*
+ * Files that come with an app. A request has their contents. The device keeps those apart: everywhere else a file is
+ * described by `StoredFile`, without its content.
+ */
+
+/** The engine writes these into each container itself, or they are the kernel's. */
+const ENGINE_FILES: ReadonlySet<string> = new Set(["/etc/hosts", "/etc/hostname", "/etc/resolv.conf"]);
+const KERNEL_DIRECTORIES = ["/proc", "/sys", "/dev"];
+
+const MAX_ID = 4_294_967_294;
+
+const target = absolutePath
+  .refine((path) => normalizePath(path) !== "/", "must not be the container's root")
+  .refine((path) => !path.endsWith("/"), "must be the path of a file, without a slash at the end")
+  .refine((path) => !isEnginePath(normalizePath(path)), "must not be a file that the engine or the kernel provides")
+  .meta({ description: "Path in the container.", examples: ["/mosquitto/config/mosquitto.conf"] });
+
+const mode = z
+  .string()
+  .regex(/^0?[0-7]{3}$/, "must be three octal digits, such as 0444")
+  .meta({
+    description: "Permissions in the container, octal; `0444` by default, for a secret `0400`.",
+    examples: ["0440"],
+  });
+
+const owner = z
+  .string()
+  .regex(/^\d{1,10}(?::\d{1,10})?$/, "must be UID or UID:GID, by number")
+  .refine((text) => text.split(":").every((id) => Number(id) <= MAX_ID), `must not exceed ${MAX_ID}`)
+  .meta({
+    description:
+      "Numeric owner in the container, `UID` or `UID:GID`; the group is the user's number by default. Without it a secret " +
+      "belongs to the user that the image runs as, and any other file to the user of the agent.",
+    examples: ["1883:1883"],
+  });
+
+const secret = z.boolean().meta({
+  description: "Whether it is a secret: its lines are masked in the app's log, and nothing tells its hash.",
+});
+
+const content = z
+  .string()
+  .max(MAX_APPLY_BYTES)
+  .meta({ description: "Content as text, stored as UTF-8; may be empty.", examples: ["listener 1883\n"] });
+
+const contentBase64 = z
+  .base64("must be base64")
+  .max(MAX_APPLY_BYTES)
+  .meta({ description: "Content as base64, in place of `content`: for what is not text.", examples: ["AAECAw=="] });
+
+/** The first bytes of gzip as base64. */
+const GZIP_MARK = "H4sI";
+
+const contentGzip = z
+  .base64("must be base64")
+  .max(MAX_APPLY_BYTES)
+  .refine((text) => text.startsWith(GZIP_MARK), "must be gzip as base64")
+  .meta({
+    description: "Content as base64 of gzip, in place of `content`: for what is large, and for links with a price.",
+    examples: ["H4sIAAAAAAAAA0sEAEO+t+gBAAAA"],
+  });
+
+/** A file as a request has it. */
+export const appFileSchema = z
+  .strictObject({
+    target,
+    content: content.exactOptional(),
+    content_base64: contentBase64.exactOptional(),
+    content_gzip: contentGzip.exactOptional(),
+    mode: mode.exactOptional(),
+    owner: owner.exactOptional(),
+    secret: secret.exactOptional(),
+  })
+  .meta({ id: "AppFile" });
+export type AppFile = z.output<typeof appFileSchema>;
+
+const DESCRIPTION =
+  "Files that come with the app and are read-only in its container. They are placed before the app starts, replaced by an " +
+  "update, and put back by a rollback. Their size is bounded by that of the request, and where it is compressed by the " +
+  "device's `policy.max_files_bytes`.";
+
+/** Files of a new app: each has a content. */
+export const appFiles = filesOf(true).meta({ description: DESCRIPTION });
+
+/** Files in an update. Without a content, a file keeps the one it has on the device. */
+export const appFileUpdates = filesOf(false).meta({
+  description: `${DESCRIPTION} A file without \`content\` keeps the content that it has on the device.`,
+});
+
+function filesOf(mustHaveContent: boolean) {
+  return z
+    .array(appFileSchema)
+    .max(MAX_APP_FILES)
+    .superRefine((files, context) => {
+      const issues = [...findContentIssues(files, mustHaveContent), ...findTargetIssues(files)];
+      for (const { path, reason } of issues) context.addIssue({ code: "custom", path: [...path], message: reason });
+    });
+}
+
+/** A file as the device keeps and reports it. Its content is stored apart, under its hash or the id of the secret. */
+export const storedFileSchema = z.strictObject({
+  target: absolutePath,
+  size: z.int().min(0).max(MAX_APP_FILES_BYTES),
+  /** Hash of the content, hex; absent for a secret, since a short one could be guessed by it. */
+  sha256: z.string().max(64).exactOptional(),
+  /** Random id of a secret content, which stays while the content does; absent in reports. */
+  secret_id: z.string().max(64).exactOptional(),
+  /** Four octal digits. */
+  mode: z.string().max(4),
+  /** `UID:GID`. Absent: a secret belongs to the app's user, any other file to the agent's. */
+  owner: z.string().max(32).exactOptional(),
+  secret: z.boolean().exactOptional(),
+});
+export type StoredFile = z.output<typeof storedFileSchema>;
+
+export const storedFiles = z.array(storedFileSchema).max(MAX_APP_FILES);
+
+/** The fields of a file in a request that have its content. */
+export const CONTENT_FIELDS = ["content", "content_base64", "content_gzip"] as const;
+
+/** Returns the bytes of a file's content in a request, as far as it says; `undefined` without a content. */
+export function contentBytes({ content, content_base64, content_gzip }: Partial<AppFile>): number | undefined {
+  if (content !== undefined) return utf8ByteLength(content);
+  if (content_gzip !== undefined) return unpackedSize(content_gzip);
+  if (content_base64 === undefined) return undefined;
+  const padding = /=*$/.exec(content_base64)?.[0].length ?? 0;
+  return (content_base64.length / 4) * 3 - padding;
+}
+
+const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/** Gzip ends with the size of what was packed, in four bytes, the lowest first. */
+function unpackedSize(base64: string): number {
+  const bits = Array.from(base64.slice(-12).replace(/=+$/, ""), (letter) => {
+    return Math.max(0, BASE64.indexOf(letter)).toString(2).padStart(6, "0");
+  }).join("");
+  const bytes = (bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2));
+  return bytes.slice(-4).reduceRight((size, byte) => size * 256 + byte, 0);
+}
+
+interface Issue {
+  readonly path: readonly (string | number)[];
+  readonly reason: string;
+}
+
+function findContentIssues(files: readonly AppFile[], mustHaveContent: boolean): Issue[] {
+  const issues: Issue[] = files.flatMap((file, index) => {
+    const [first, second] = CONTENT_FIELDS.filter((field) => file[field] !== undefined);
+    if (second !== undefined)
+      return [{ path: [index, second], reason: `must not be given together with \`${first}\`` }];
+    if (!mustHaveContent || first !== undefined) return [];
+    return [{ path: [index, "content"], reason: "is missing; give `content`, `content_base64` or `content_gzip`" }];
+  });
+  const total = files.reduce((sum, file) => sum + (contentBytes(file) ?? 0), 0);
+  if (total <= MAX_APP_FILES_BYTES) return issues;
+  return [...issues, { path: [], reason: tooLarge(total) }];
+}
+
+/** Says that the files of one app have too many bytes. */
+function tooLarge(bytes: number): string {
+  return `the files have ${bytes} bytes in all, and at most ${MAX_APP_FILES_BYTES} are allowed; mount a volume instead`;
+}
+
+function findTargetIssues(files: readonly AppFile[]): Issue[] {
+  const targets = files.map(({ target }) => normalizePath(target));
+  return targets.flatMap((path, index) => {
+    const path_ = [index, "target"];
+    if (targets.indexOf(path) !== index) return [{ path: path_, reason: "the target appears twice" }];
+    const outer = targets.find((other) => path.startsWith(`${other}/`));
+    return outer === undefined ? [] : [{ path: path_, reason: `is inside of ${outer}, which is a file too` }];
+  });
+}
+
+function isEnginePath(path: string): boolean {
+  return ENGINE_FILES.has(path) || KERNEL_DIRECTORIES.some((at) => path === at || path.startsWith(`${at}/`));
+}
+
+interface Mounted {
+  readonly target: string;
+}
+
+/** Returns the files that a mount of the app would hide, or that would lie inside of one. */
+export function findFileConflicts(
+  files: readonly Mounted[] = [],
+  mounts: readonly (Mounted & { readonly field: string })[],
+): RequestIssue[] {
+  return files.flatMap((file, index) => {
+    const at = normalizePath(file.target);
+    const mount = mounts.find((other) => {
+      const place = normalizePath(other.target);
+      return place === at || at.startsWith(`${place}/`) || place.startsWith(`${at}/`);
+    });
+    if (!mount) return [];
+    const reason = conflict(at, normalizePath(mount.target), mount.field);
+    return [{ path: `files[${index}].target`, reason }];
+  });
+}
+
+/** Says what is wrong with a file's target, and what to use instead. */
+function conflict(target: string, mounted: string, field: string): string {
+  const what = `${mounted} of \`${field}\``;
+  if (target === mounted) return `is the target of \`${field}\` too; leave one of the two out`;
+  if (mounted.startsWith(`${target}/`))
+    return `contains ${what}, so it would have to be a directory; use another target`;
+  if (field !== "volumes") return `is inside of ${what}; use a target outside of it`;
+  // The engine follows links there that an app has made, and leaves an empty file there for each one that it mounts.
+  return (
+    `is inside of ${what}, where an app could lead the file elsewhere by a link. Use a target outside of ${mounted}, such as ` +
+    `${elsewhere(target, mounted)}, and tell the app that path by \`command\` or \`environments\`; or mount the volume at the ` +
+    "directory below it that the app writes to; or put the file into the volume itself, without `files`"
+  );
+}
+
+/** Returns a path like the target that is outside of what is mounted. */
+function elsewhere(target: string, mounted: string): string {
+  const directory = mounted === "/config" ? "/settings" : "/config";
+  return `${directory}/${target.slice(target.lastIndexOf("/") + 1)}`;
+}

@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { appExtrasUpdate } from "./app-extras.ts";
+import { environmentUpdates, hostNetwork, imageReference, ports, privileged, volumes } from "./app-fields.ts";
+import type { EdgeError } from "../errors/errors.ts";
+import { IN_WORDS } from "../values/issue-words.ts";
+import { toInvalidRequest } from "../errors/request-error.ts";
+
+/**
+ * A change of an app's specification. Omitted fields keep their values; lists are replaced as a whole, and an empty list
+ * clears; `null` removes a field that is absent by default. A secret without a value keeps the one on the device. The
+ * name cannot change.
+ */
+export const appUpdateSchema = z
+  .strictObject({
+    name: z
+      .never("the name of an app cannot change; deploy under the new name and remove this one")
+      .optional()
+      .meta({ description: "Not allowed: the name of an app cannot change." }),
+    image: imageReference.exactOptional(),
+    host_network: hostNetwork.exactOptional(),
+    privileged: privileged.exactOptional(),
+    environments: environmentUpdates.exactOptional(),
+    ports: ports.exactOptional(),
+    volumes: volumes.exactOptional(),
+    ...appExtrasUpdate,
+  })
+  .meta({ id: "AppUpdate" });
+export type AppUpdate = z.output<typeof appUpdateSchema>;
+
+export type ParsedAppUpdate =
+  | { readonly ok: true; readonly update: AppUpdate }
+  | { readonly ok: false; readonly error: EdgeError };
+
+/** Validates an update. Error: `InvalidRequest` with `details.issues`. */
+export function parseAppUpdate(input: unknown): ParsedAppUpdate {
+  const result = appUpdateSchema.safeParse(input, IN_WORDS);
+  if (result.success) return { ok: true, update: result.data };
+  return { ok: false, error: toInvalidRequest(result.error, appUpdateSchema) };
+}

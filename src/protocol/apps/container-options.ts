@@ -1,0 +1,378 @@
+import { z } from "zod";
+import { absolutePath } from "./app-fields.ts";
+import { CAPABILITIES, canonicalCapability } from "./capabilities.ts";
+import { init, noHealthcheck, stopGrace, stopSignal } from "./container-lifecycle.ts";
+import { closestName } from "../values/closest-name.ts";
+import { groupAdd, ipc, MAX_ID, memorySwapLimit, pid, pidsLimit, securityOpt } from "./container-rights.ts";
+import { normalizePath } from "../values/normalize-path.ts";
+
+/*
+ * Options of an app's container: what a container engine calls by the same names. All are optional and absent by default.
+ */
+
+const NUL = "\0";
+
+/** Largest size of a file system in memory. */
+const MAX_MEMORY_BYTES = 2 ** 40;
+
+const MAX_SYSCTLS = 32;
+const MAX_LABELS = 64;
+
+/** Most characters of all labels of an app together: engines return them in every list of containers. */
+const MAX_LABEL_CHARACTERS = 16_384;
+
+const text = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .refine((value) => !value.includes(NUL), "must not contain NUL");
+
+const entrypoint = z
+  .array(text(4096))
+  .min(1, "must not be empty")
+  .max(256)
+  .meta({
+    description:
+      "Program and first arguments in place of the image's own entrypoint. Without `command`, the image's command is " +
+      "dropped too, as it belongs to the image's entrypoint.",
+    examples: [["/usr/bin/tini", "--"]],
+  });
+
+const user = z
+  .string()
+  .max(128)
+  .regex(/^[\w][\w.-]*\$?(:[\w][\w.-]*\$?)?$/, "must be USER or USER:GROUP, each a name or a number")
+  .refine(
+    (value) => value.split(":").every((part) => !/^\d+$/.test(part) || Number(part) <= MAX_ID),
+    `must not have a number above ${MAX_ID}`,
+  )
+  .meta({
+    description: "User, and optionally group, that the app runs as: names of the image's own, or numbers.",
+    examples: ["1000:1000"],
+  });
+
+const workingDir = absolutePath.meta({
+  description: "Directory in the container in which the app starts; the image's own by default.",
+  examples: ["/srv"],
+});
+
+const capability = z
+  .string()
+  .max(64)
+  .superRefine((name, context) => {
+    const canonical = canonicalCapability(name);
+    if (CAPABILITIES.includes(canonical)) return;
+    const closest = closestName(canonical, CAPABILITIES);
+    const hint = closest === undefined ? "such as NET_ADMIN, or ALL" : `did you mean ${closest}?`;
+    context.addIssue({ code: "custom", message: `must be the name of a capability; ${hint}` });
+  });
+
+const capabilities = z.array(capability).max(CAPABILITIES.length);
+
+const capAdd = capabilities.meta({
+  description:
+    "Linux capabilities the app gets beside the engine's usual ones; `ALL` for every one. The device must allow each in " +
+    "`policy.capabilities.allow`.",
+  examples: [["NET_ADMIN"]],
+});
+
+const capDrop = capabilities.meta({
+  description: "Linux capabilities the app loses; `ALL` for every one that `cap_add` does not name.",
+  examples: [["ALL"]],
+});
+
+const readOnly = z.boolean().meta({
+  description: "Whether the app can write only to its mounts. Podman adds writable `/tmp`, `/run` and `/var/tmp`.",
+  examples: [true],
+});
+
+/** Whether the engine fills the directory itself, so that an app could not start with another one there. */
+function isOfEngine(path: string): boolean {
+  return /^\/(dev|(proc|sys)(\/.*)?)?$/.test(normalizePath(path));
+}
+
+const tmpfsMount = z
+  .strictObject({
+    target: absolutePath
+      .refine((path) => !path.includes(":"), "must not contain ':'")
+      .refine((path) => !isOfEngine(path), "must not be /, /dev, or in /proc or /sys")
+      .meta({ description: "Path in the container; each only once.", examples: ["/run"] }),
+    size_bytes: z
+      .int()
+      .min(4096)
+      .max(MAX_MEMORY_BYTES)
+      .exactOptional()
+      .meta({ description: "Most bytes it may hold; half of the device's memory by default.", examples: [67_108_864] }),
+    mode: z
+      .string()
+      .regex(/^[01]?[0-7]{3}$/, "must be an octal mode such as 1777 or 0755")
+      .exactOptional()
+      .meta({ description: "Its permissions, in octal; `1777` by default.", examples: ["0755"] }),
+    exec: z
+      .boolean()
+      .exactOptional()
+      .meta({ description: "Whether programs in it can be executed; `false` by default.", examples: [true] }),
+  })
+  .meta({ id: "TmpfsMount" });
+
+const tmpfs = z
+  .array(tmpfsMount)
+  .max(16)
+  .superRefine(unique((entry) => normalizePath(entry.target), "target", "the target appears twice"))
+  .meta({ description: "Directories in memory, empty at each start of the app." });
+
+const shmSize = z
+  .int()
+  .min(65_536)
+  .max(MAX_MEMORY_BYTES)
+  .meta({ description: "Size of `/dev/shm` in bytes; 64 MiB by default.", examples: [134_217_728] });
+
+/** The limits of a process, as `ulimit` and engines call them. */
+export const ULIMITS = [
+  "as",
+  "core",
+  "cpu",
+  "data",
+  "fsize",
+  "locks",
+  "memlock",
+  "msgqueue",
+  "nice",
+  "nofile",
+  "nproc",
+  "rss",
+  "rtprio",
+  "rttime",
+  "sigpending",
+  "stack",
+] as const;
+
+const limitValue = z.int().min(-1);
+
+const ulimit = z
+  .strictObject({
+    name: z.enum(ULIMITS).meta({ description: "Name of the limit; each only once.", examples: ["nofile"] }),
+    soft: limitValue.meta({ description: "The limit in force; -1 for none.", examples: [65_536] }),
+    hard: limitValue
+      .exactOptional()
+      .meta({ description: "How far the app may raise it; the same as `soft` by default.", examples: [65_536] }),
+  })
+  .refine(({ soft, hard = soft }) => hard === -1 || (soft !== -1 && soft <= hard), {
+    path: ["soft"],
+    message: "must not be above `hard`",
+  })
+  .meta({ id: "Ulimit" });
+
+const ulimits = z
+  .array(ulimit)
+  .max(ULIMITS.length)
+  .superRefine(unique(({ name }) => name, "name", "the name appears twice"))
+  .meta({ description: "Limits of the app's processes. The device may forbid some (`policy.ulimits`)." });
+
+/** Kernel parameters of a container's own namespaces. Others would change the device. */
+const SYSCTL =
+  /^(net(\.[\w-]+)+|kernel\.(msgmax|msgmnb|msgmni|sem|shmall|shmmax|shmmni|shm_rmid_forced)|fs\.mqueue\.\w+)$/;
+
+const sysctls = z
+  .record(
+    z
+      .string()
+      .max(128)
+      .regex(SYSCTL, "is not a kernel parameter of a container: use net.*, kernel.msg*, .sem or .shm*, fs.mqueue.*"),
+    text(256).min(1, "must not be empty"),
+  )
+  .refine((value) => Object.keys(value).length <= MAX_SYSCTLS, `must not have more than ${MAX_SYSCTLS} entries`)
+  .meta({
+    description:
+      "Kernel parameters of the app's own namespaces: `net.*`, `kernel.msg*`, `kernel.sem`, `kernel.shm*` and `fs.mqueue.*`.",
+    examples: [{ "net.core.somaxconn": "1024" }],
+    maxProperties: MAX_SYSCTLS,
+  });
+
+const ADDRESS = "must be an IP address";
+const ipAddress = z.union([z.ipv4(ADDRESS), z.ipv6(ADDRESS)]);
+
+const HOST_NAME = /^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/;
+const HOST_NAME_MESSAGE = "must be a host name of letters, digits, '-' and '.'";
+
+/** Stands for the device itself, as the app's network sees it. */
+export const HOST_GATEWAY = "host-gateway";
+
+const extraHost = z
+  .strictObject({
+    name: z
+      .string()
+      .max(253)
+      .regex(HOST_NAME, HOST_NAME_MESSAGE)
+      .meta({ description: "Host name, as the app looks it up.", examples: ["plc.local"] }),
+    address: z
+      .union([
+        z.ipv4(`${ADDRESS} or ${HOST_GATEWAY}`),
+        z.ipv6(`${ADDRESS} or ${HOST_GATEWAY}`),
+        z.literal(HOST_GATEWAY, `${ADDRESS} or ${HOST_GATEWAY}`),
+      ])
+      .meta({
+        description: "Its IP address, or `host-gateway` for the device itself.",
+        examples: ["192.168.1.10", HOST_GATEWAY],
+      }),
+  })
+  .meta({ id: "ExtraHost" });
+
+const extraHosts = z
+  .array(extraHost)
+  .max(64)
+  .meta({ description: "Host names that the app finds without asking a name server." });
+
+const dns = z
+  .array(ipAddress)
+  .max(3)
+  .meta({
+    description: "Addresses of name servers, in order, in place of the device's.",
+    examples: [["192.168.1.1"]],
+  });
+
+const hostname = z
+  .string()
+  .max(63)
+  // Engines take an underscore too.
+  .refine((name) => HOST_NAME.test(name.replaceAll("_", "-")), HOST_NAME_MESSAGE)
+  .meta({
+    description: "Host name that the app sees as its own; by default one of the engine's.",
+    examples: ["plc-1"],
+  });
+
+/** Prefix of the labels by which the agent knows its containers. */
+const RESERVED_LABELS = "io.edge-agent.";
+
+const labels = z
+  .record(
+    z
+      .string()
+      .max(128)
+      .regex(/^[!-<>-~]+$/, "must be of visible ASCII characters without '='")
+      .refine(
+        (key) => !key.toLowerCase().startsWith(RESERVED_LABELS),
+        `must not begin with ${RESERVED_LABELS}: these labels are the agent's`,
+      ),
+    text(1024),
+  )
+  .refine((value) => Object.keys(value).length <= MAX_LABELS, `must not have more than ${MAX_LABELS} entries`)
+  .refine(
+    (value) => Object.entries(value).reduce((sum, entry) => sum + entry.join("").length, 0) <= MAX_LABEL_CHARACTERS,
+    `must not have more than ${MAX_LABEL_CHARACTERS} characters in all`,
+  )
+  .meta({
+    description:
+      "Labels of the app's container, for other programs on the device. Those that begin with `io.edge-agent.` are the agent's.",
+    examples: [{ "com.example.team": "line-3" }],
+    maxProperties: MAX_LABELS,
+  });
+
+const log = z
+  .strictObject({
+    max_bytes: z
+      .int()
+      .min(4096)
+      .max(2 ** 30)
+      .meta({ description: "Size of one log file.", examples: [1_048_576] }),
+    max_files: z
+      .int()
+      .min(1)
+      .max(100)
+      .default(3)
+      .meta({ description: "Log files kept. Podman keeps one of the size of all.", examples: [2] }),
+  })
+  .meta({
+    id: "ContainerLog",
+    description:
+      "How much of the app's log is kept, in place of the device's `container_logs`. The device bounds the product " +
+      "(`policy.max_log_bytes`).",
+  });
+
+const gpuId = z.string().regex(/^[\w.:-]{1,64}$/, "must be the index or the UUID of a GPU");
+
+const gpus = z
+  .union([
+    z.literal("all", 'must be "all" or an object with `ids`'),
+    z.strictObject({
+      ids: z.array(gpuId).min(1, "must not be empty").max(16).meta({ description: "Index or UUID of each GPU." }),
+    }),
+  ])
+  .meta({
+    description:
+      'NVIDIA GPUs the app may use: `"all"`, or `ids` with index or UUID. The engine must offer them, and the device ' +
+      "allow them (`policy.gpus`).",
+    examples: ["all", { ids: ["0"] }],
+  });
+
+export const containerOptions = {
+  entrypoint: entrypoint.exactOptional(),
+  user: user.exactOptional(),
+  working_dir: workingDir.exactOptional(),
+  cap_add: capAdd.exactOptional(),
+  cap_drop: capDrop.exactOptional(),
+  read_only: readOnly.exactOptional(),
+  tmpfs: tmpfs.exactOptional(),
+  shm_size: shmSize.exactOptional(),
+  ulimits: ulimits.exactOptional(),
+  sysctls: sysctls.exactOptional(),
+  extra_hosts: extraHosts.exactOptional(),
+  dns: dns.exactOptional(),
+  hostname: hostname.exactOptional(),
+  labels: labels.exactOptional(),
+  init: init.exactOptional(),
+  stop_signal: stopSignal.exactOptional(),
+  stop_grace_s: stopGrace.exactOptional(),
+  log: log.exactOptional(),
+  gpus: gpus.exactOptional(),
+  group_add: groupAdd.exactOptional(),
+  pids_limit: pidsLimit.exactOptional(),
+  security_opt: securityOpt.exactOptional(),
+  pid: pid.exactOptional(),
+  ipc: ipc.exactOptional(),
+  memory_swap_limit: memorySwapLimit.exactOptional(),
+  no_healthcheck: noHealthcheck.exactOptional(),
+};
+
+/** The same options in an update, where `null` removes an option. */
+export const containerOptionsUpdate = {
+  entrypoint: entrypoint.nullable().exactOptional(),
+  user: user.nullable().exactOptional(),
+  working_dir: workingDir.nullable().exactOptional(),
+  cap_add: capAdd.nullable().exactOptional(),
+  cap_drop: capDrop.nullable().exactOptional(),
+  read_only: readOnly.nullable().exactOptional(),
+  tmpfs: tmpfs.nullable().exactOptional(),
+  shm_size: shmSize.nullable().exactOptional(),
+  ulimits: ulimits.nullable().exactOptional(),
+  sysctls: sysctls.nullable().exactOptional(),
+  extra_hosts: extraHosts.nullable().exactOptional(),
+  dns: dns.nullable().exactOptional(),
+  hostname: hostname.nullable().exactOptional(),
+  labels: labels.nullable().exactOptional(),
+  init: init.nullable().exactOptional(),
+  stop_signal: stopSignal.nullable().exactOptional(),
+  stop_grace_s: stopGrace.nullable().exactOptional(),
+  log: log.nullable().exactOptional(),
+  gpus: gpus.nullable().exactOptional(),
+  group_add: groupAdd.nullable().exactOptional(),
+  pids_limit: pidsLimit.nullable().exactOptional(),
+  security_opt: securityOpt.nullable().exactOptional(),
+  pid: pid.nullable().exactOptional(),
+  ipc: ipc.nullable().exactOptional(),
+  memory_swap_limit: memorySwapLimit.nullable().exactOptional(),
+  no_healthcheck: noHealthcheck.nullable().exactOptional(),
+};
+
+export type ContainerOptions = z.output<z.ZodObject<typeof containerOptions>>;
+
+function unique<T>(key: (entry: T) => string, field: string, message: string) {
+  return (entries: readonly T[], context: z.RefinementCtx): void => {
+    const seen = new Set<string>();
+    for (const [index, entry] of entries.entries()) {
+      const value = key(entry);
+      if (seen.has(value)) context.addIssue({ code: "custom", path: [index, field], message });
+      seen.add(value);
+    }
+  };
+}
