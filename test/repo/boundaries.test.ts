@@ -59,7 +59,7 @@ describe("import boundaries", () => {
     ["src/agent/link/a.ts", `import { b } from "../steps/b.ts";`],
     ["src/agent/local/a.ts", `import { createDockerEngine } from "../engine/docker/docker-engine.ts";`],
     ["src/control-plane/server.ts", `import { openStore } from "./store/sqlite/open-store.ts";`],
-    ["src/control-plane/queries/a.ts", `import type { Session } from "../hub/session.ts";`],
+    ["src/control-plane/devices/queries/a.ts", `import type { Session } from "../hub/session.ts";`],
     ["src/agent/a.ts", `export * from "../control-plane/b.ts";`],
     ["src/control-plane/a.ts", `export { b } from "../agent/b.ts";`],
     ["src/control-plane/core/a.ts", `import "node:crypto";`],
