@@ -53,6 +53,7 @@ describe("a command with a daemon", () => {
       clock: null,
       held: [],
       engine_troubles: [],
+      network_fault: null,
       state_fault: null,
     });
   });
