@@ -96,7 +96,7 @@ export const EXECUTABLES: readonly Executable[] = [
     ...LOW_MEMORY,
   },
   {
-    // Root's, with nothing but Node.js: see docs/decisions/0034-updates-of-the-agent.md.
+    // Root's, with nothing but Node.js: see docs/decisions/0035-updates-of-the-agent.md.
     name: "edge-agent-update",
     entry: "src/updater/main.ts",
     stubbed: { absent: [], unused: [] },
