@@ -87,7 +87,7 @@ interface Described {
 }
 
 function describedBy({ paths }: OpenApiDocument, { method, path }: Pick<SampleRequest, "method" | "path">): Described {
-  return (paths[path]?.[method.toLowerCase()] ?? {}) as Described;
+  return paths[path]?.[method.toLowerCase()] ?? {};
 }
 
 /** Those of the account's key, or of a session where the operation needs one. */

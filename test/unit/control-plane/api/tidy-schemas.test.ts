@@ -12,8 +12,9 @@ test("removes the bounds of safe integers, and keeps those that mean something",
   });
 });
 
+const bound = (maximum: number) => ({ type: "integer", maximum });
+
 test("marks integers that 32 bits may not hold", () => {
-  const bound = (maximum: number) => ({ type: "integer", maximum });
   expect(tidySchemas([bound(2 ** 31 - 1), bound(2 ** 31), { type: ["integer", "null"] }, { type: "number" }])).toEqual([
     bound(2 ** 31 - 1),
     { ...bound(2 ** 31), format: "int64" },
