@@ -126,7 +126,7 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
       expect(await changed.waiting).toEqual(new Set());
       const found = await deployments.findDeployment("dep_1");
       expect(found).toMatchObject({
-        status: "Fail",
+        state: { status: "Fail" },
         connection: NO_CONNECTION,
         version: 2,
         lastSeq: 2,
@@ -223,7 +223,7 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
       );
       await Promise.all(updates);
       await updateDeployments(store.deployments, ["dep_1", "dep_2"], () => ({
-        fields: { command: commandOf("deploy") },
+        fields: { command: commandOf("deploy", { name: "web" }) },
       }));
       const ends = numbers(10).map((index) =>
         updateDeployment(store.deployments, `dep_${index}`, (current) =>
