@@ -30,8 +30,10 @@ const ENTRY = /* sql */ `
   SELECT ${ASSET_COLUMNS}, d.kind AS kind, d.is_lost AS is_lost, d.operator_status AS operator_status,
     d.checked_at_ms AS checked_at_ms, ${ALLOWANCE_COLUMNS}, d.plan_used_bytes, d.plan_forecast_bytes, d.plan_as_of
   FROM assets a JOIN sims d ON d.asset_uuid = a.uuid ${ASSET_JOINS}`;
+/** The position of the asset alone is one that the index of assets can begin at. */
 const LIST = /* sql */ `${ENTRY}
-  WHERE a.account_id = ?1 AND (a.created_at, a.uuid, d.kind) > (?2, ?3, ?4) AND ?5 IN ('', d.kind)
+  WHERE a.account_id = ?1 AND (a.created_at, a.uuid) >= (?2, ?3)
+    AND (a.created_at, a.uuid, d.kind) > (?2, ?3, ?4) AND ?5 IN ('', d.kind)
     AND (?6 = '' OR d.plan_state IS NOT NULL)
   ORDER BY a.created_at, a.uuid, d.kind LIMIT ?7`;
 const FIND = `${ENTRY} WHERE a.account_id = ? AND a.uuid = ? AND d.kind = ?`;
