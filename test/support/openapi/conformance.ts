@@ -148,7 +148,7 @@ export class Conformance {
     if (type === "text/plain") return [];
     const values = type === "text/event-stream" ? eventsOf(body) : type.endsWith("ndjson") ? linesOf(body) : [body];
     const problems = values.flatMap((value) => this.#validate(validate as ValidateFunction, value));
-    return problems.length > 0 || status < 400 ? problems : checkCodes(values, content[type]?.examples);
+    return problems.length > 0 || status < 400 ? problems : checkCodes(values, examplesOf(content));
   }
 
   #checkError(body: string): string[] {
@@ -164,6 +164,11 @@ export class Conformance {
     }
     return validate(value) ? [] : [`${this.#ajv.errorsText(validate.errors)}: ${json.slice(0, 500)}`];
   }
+}
+
+/** Examples of any form of a response: each code of a refusal is one of them. */
+function examplesOf(content: Readonly<Record<string, Media>>): Media["examples"] {
+  return Object.assign({}, ...Object.values(content).map(({ examples }) => examples)) as Media["examples"];
 }
 
 function checkCodes(values: readonly string[], examples: Media["examples"] = {}): string[] {

@@ -105,11 +105,11 @@ const EVERY_RESPONSE = {
   "X-Request-Id": { type: "string", description: "Id of the request, which the service logs." },
 };
 
-/** Refusals that belong to no operation, since they are made before its own checks or at an address with another method. */
-const OTHER_REFUSALS = {
+/** What belongs to no operation: refusals before its own checks or at an address with another method, and faults of the service. */
+const OTHER_ERRORS = {
   description:
     "`MethodNotAllowed` (405, with `Allow`): the address does not have this method. `NotFound` (404): there is no such address. " +
-    "`BadRequest` (408, 431): the request comes too slowly, or its head is too large.",
+    "`BadRequest` (408, 431): the request comes too slowly, or its head is too large. `Internal` (500): a fault of the service.",
   headers: EVERY_RESPONSE,
   content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
 };
@@ -128,7 +128,7 @@ const transform: SwaggerTransform = (route) => {
       if (examples) Object.assign(response.content?.[type] ?? {}, { examples });
     }
   }
-  if (responses) responses["default"] = OTHER_REFUSALS;
+  if (responses) responses["default"] = OTHER_ERRORS;
   const samples = streamSamples({
     method: String(route.route.method),
     url: route.url,

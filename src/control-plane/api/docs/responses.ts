@@ -31,13 +31,7 @@ const errorSchema = z
   .meta({ id: "Error", description: "Why the request was refused, or failed." });
 
 // Errors of every endpoint.
-const PUBLIC: readonly ErrorCode[] = [
-  "BadRequest",
-  "InvalidRequest",
-  "TooManyRequests",
-  "Internal",
-  "ServiceUnavailable",
-];
+const PUBLIC: readonly ErrorCode[] = ["BadRequest", "InvalidRequest", "TooManyRequests", "ServiceUnavailable"];
 
 // Errors of every endpoint with authentication.
 const COMMON: readonly ErrorCode[] = [...PUBLIC, "Unauthorized", "Forbidden", "CrossSiteRequest"];
@@ -120,17 +114,13 @@ function errorResponse(codes: readonly ErrorCode[]): DocumentedResponse {
   return response;
 }
 
+/** The description only names the codes: their messages are in the examples. */
 function makeErrorResponse(codes: readonly ErrorCode[]): DocumentedResponse {
   const examples = codes.map((code) => [code, { value: { code, message: errorEntry(code).message } }] as const);
   const headers = Object.assign({}, ...codes.map((code) => ERROR_HEADERS[code])) as Record<string, HeaderSchema>;
   return {
-    description: codes.map((code) => `\`${code}\`: ${asSentence(errorEntry(code).message)}`).join(" "),
+    description: `${codes.map((code) => `\`${code}\``).join(", ")}.`,
     content: { "application/json": { schema: errorSchema, examples: Object.fromEntries(examples) } },
     ...(Object.keys(headers).length > 0 && { headers }),
   };
-}
-
-/** Two messages of the specification have no period. */
-function asSentence(message: string): string {
-  return message.endsWith(".") ? message : `${message}.`;
 }

@@ -35,10 +35,9 @@ function eventStream(description: string): DocumentedResponse {
 export function streamErrors(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
   const documented = Object.entries(errors(...codes)).map(([status, response]): [string, DocumentedResponse] => {
     if (status === "401") return [status, response];
-    const refusals = Object.entries(response.content["application/json"]?.examples ?? {}).map(
-      ([code, { value }]) => [code, { value: toRefusal(value as ErrorBody) }] as const,
-    );
-    const body = { schema: deploymentEventSchema, examples: Object.fromEntries(refusals) };
+    // One of them: the JSON has an example for each code.
+    const [refusal] = Object.values(response.content["application/json"]?.examples ?? {});
+    const body = messages(deploymentEventSchema, refusal ? [toRefusal(refusal.value as ErrorBody)] : []);
     return [status, { ...response, content: { "text/event-stream": body, ...response.content } }];
   });
   return Object.fromEntries(documented);
