@@ -10,15 +10,15 @@ type BlobName = Pick<Descriptor, "digest" | "size">;
 const MAX_BLOB_BYTES = 16 * 1024 * 1024;
 
 /**
- * Reads a blob as a stream. Ends with an error, exit code 1, if it has not its size and digest: what was made of it before must
- * not be used then.
+ * Reads a blob as a stream. Ends with an error, exit code 1, if it has not its size and digest, and 5 if the connection breaks:
+ * what was made of it before must not be used then.
  */
 export async function* readBlob(session: RegistrySession, { digest, size }: BlobName): AsyncGenerator<Uint8Array> {
   const { host } = session.address;
   const response = await openBlob(session, { digest, size }, {});
   const hash = createHash("sha256");
   let received = 0;
-  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+  for await (const chunk of session.read(response)) {
     received += chunk.length;
     if (received > size) break;
     hash.update(chunk);
@@ -51,7 +51,7 @@ export async function readBlobRange(
   const response = await openBlob(session, blob, { offset, headers: { Range: `bytes=${offset}-${end - 1}` } });
   const chunks: Uint8Array[] = [];
   let at = response.status === 206 ? offset : 0;
-  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+  for await (const chunk of session.read(response)) {
     chunks.push(chunk.subarray(Math.max(0, offset - at), Math.max(0, end - at)));
     at += chunk.length;
     if (at >= end) break;

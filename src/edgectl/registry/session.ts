@@ -167,6 +167,16 @@ export class RegistrySession {
     return await readDocument(response, options, this.#io.interrupted);
   }
 
+  /** Reads a response as it comes. Errors: exit code 5 if the connection breaks. */
+  async *read({ body }: FollowedResponse): AsyncGenerator<Uint8Array> {
+    try {
+      yield* body as AsyncIterable<Uint8Array>;
+    } catch (error) {
+      this.#io.interrupted.throwIfAborted();
+      throw registryErrors.transfer(error, this.address.host);
+    }
+  }
+
   /** Turns a response that is not a success into a failure. Reads the start of its body for the reason. */
   async refusal(what: string, response: FollowedResponse): Promise<Error> {
     return await refusal(this.address.host, what, response, this.#login !== undefined);

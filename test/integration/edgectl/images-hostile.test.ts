@@ -54,6 +54,18 @@ describe("a registry that sends edgectl images something wrong", () => {
     expect(stdout + stderr).toMatch(reason);
   });
 
+  test("a connection that breaks in a layer: the registry cannot be reached, and no index is written", async () => {
+    const bytes = image.layers[1]?.compressed ?? Buffer.alloc(0);
+    const { code, stderr, added } = await indexAt((request, response) => {
+      if (!isFor(request, "GET", new RegExp(image.layers[1]?.digest ?? "no layer"))) return false;
+      response.writeHead(200, { "Content-Length": bytes.length });
+      response.write(bytes.subarray(0, bytes.length / 2), () => response.destroy());
+      return true;
+    });
+    expect([code, added]).toEqual([5, []]);
+    expect(stderr).toMatch(/The registry 127\.0\.0\.1:\d+ cannot be reached/);
+  });
+
   test("a layer with another digest than the configuration says, or none that is a tar: it is left out", async () => {
     const [base, own] = image.layers as readonly [Layer, Layer];
     const other = buildImage([base, { ...own, diffId: sha256("other") }], {});
