@@ -6,7 +6,7 @@ import type { Output } from "../lib/terminal/output.ts";
 import { type CliContext, CommandError } from "./cli/context.ts";
 import { DATA_DIR_VARIABLE } from "./config/config.ts";
 import { backup, backupInto } from "./data/backup.ts";
-import { type DataDir, findDataDir, giveToOwner, prepareDataDir } from "./data/data-dir.ts";
+import { type DataDir, explainEmptyDatabase, findDataDir, giveToOwner, prepareDataDir } from "./data/data-dir.ts";
 import { restore } from "./data/restore.ts";
 import type { PostgresOptions } from "./store/postgres/options.ts";
 import { openStore } from "./store/sqlite/open-store.ts";
@@ -24,6 +24,8 @@ export function databaseCommands(stderr: Pick<Output, "write">): Omit<CliContext
   const find = (path: string): DataDir => {
     const dataDir = requireDataDir(path);
     report(dataDir);
+    const why = explainEmptyDatabase(dataDir);
+    if (why !== undefined) throw new CommandError(why);
     return dataDir;
   };
 

@@ -13,7 +13,7 @@ import type { Config } from "./config/config.ts";
 import { databaseCommands, openPostgres, PERMISSIONS_MESSAGE } from "./database-commands.ts";
 import { type Database, databaseOf } from "./config/database-config.ts";
 import { readCopiedMark, removeCopiedMark } from "./data/copied-mark.ts";
-import { prepareDataDir } from "./data/data-dir.ts";
+import { explainEmptyDatabase, prepareDataDir } from "./data/data-dir.ts";
 import type { ImageResolver } from "./images/image-resolver.ts";
 import { keyFileOf } from "./config/key-file-path.ts";
 import type { Sealer } from "./sealing/sealer.ts";
@@ -150,6 +150,8 @@ async function lockToServe(
   const lock = tryLock(dataDir.lock);
   if (!lock) throw new CommandError(`another edge-control serves ${path}; stop it, or choose another --data-dir`);
   resources.use(lock);
+  const why = explainEmptyDatabase(dataDir);
+  if (why !== undefined) throw new CommandError(why);
   const copied = readCopiedMark(dataDir.database);
   if (copied && !mayServeCopied) {
     throw new CommandError(

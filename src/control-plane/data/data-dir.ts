@@ -47,6 +47,15 @@ export function findDataDir(path: string): DataDir | undefined {
   return statSync(join(path, DATABASE), { throwIfNoEntry: false }) && prepareDataDir(path);
 }
 
+/**
+ * Says why the database must not be opened: its file is there without content, as a power cut or a full disk may leave it.
+ * Opened, it would be a new service that knows no account and no device. `undefined`: there is none, or it has content.
+ */
+export function explainEmptyDatabase({ database }: DataDir): string | undefined {
+  if (statSync(database, { throwIfNoEntry: false })?.size !== 0) return undefined;
+  return `${database} is empty: restore a backup with edge-control restore, or remove the file to begin with a new database`;
+}
+
 /** Gives the files of a data directory to its owner if root has made them: the server could not use them. */
 export function giveToOwner(path: string): void {
   if (process.geteuid?.() !== 0) return;

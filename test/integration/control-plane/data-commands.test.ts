@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { prepareDataDir } from "../../../src/control-plane/data/data-dir.ts";
@@ -54,6 +54,19 @@ async function usageFile(...lines: string[]): Promise<string> {
   await writeFile(path, [header, ...lines, ""].join("\n"));
   return path;
 }
+
+test("a database without content, as a power cut leaves it, is neither served nor taken for a new one; a backup is restored", async () => {
+  const backup = join(directory.path, "backup.sqlite");
+  await administer("backup", backup);
+  await Promise.all(["-wal", "-shm"].map((end) => rm(join(dataDir, `edge-control.sqlite${end}`), { force: true })));
+  await truncate(join(dataDir, "edge-control.sqlite"));
+  expect(await refused("account", "list")).toMatch(/edge-control\.sqlite is empty: restore a backup/);
+  await using child = start(process.execPath, [MAIN, "serve", "--data-dir", dataDir, "--listen", "127.0.0.1:0"]);
+  expect(await child.exited).toBe(1);
+  expect(child.stderr()).toContain("is empty: restore a backup");
+  await administer("restore", backup);
+  expect(JSON.stringify(await administer("account", "list"))).toContain(account);
+});
 
 test("usage is imported beside a running server, which returns it at once; an invalid file changes nothing", async () => {
   await using server = await serve();
