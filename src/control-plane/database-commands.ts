@@ -3,7 +3,7 @@ import { systemClock } from "../lib/clock.ts";
 import { describePermissionChanges } from "../lib/file-permissions.ts";
 import { tryLock } from "../lib/instance-lock.ts";
 import type { Output } from "../lib/terminal/output.ts";
-import { type CliContext, CommandError } from "./cli/context.ts";
+import { type CliContext, ServiceCommandError } from "./cli/context.ts";
 import { DATA_DIR_VARIABLE } from "./config/config.ts";
 import { backup, backupInto } from "./data/backup.ts";
 import { type DataDir, explainEmptyDatabase, findDataDir, giveToOwner, prepareDataDir } from "./data/data-dir.ts";
@@ -25,7 +25,7 @@ export function databaseCommands(stderr: Pick<Output, "write">): Omit<CliContext
     const dataDir = requireDataDir(path);
     report(dataDir);
     const why = explainEmptyDatabase(dataDir);
-    if (why !== undefined) throw new CommandError(why);
+    if (why !== undefined) throw new ServiceCommandError(why);
     return dataDir;
   };
 
@@ -38,7 +38,7 @@ export function databaseCommands(stderr: Pick<Output, "write">): Omit<CliContext
     async copy(path, to, target) {
       const dataDir = find(path);
       using lock = tryLock(dataDir.lock);
-      if (!lock) throw new CommandError(`an edge-control serves ${path}; stop it before copying`);
+      if (!lock) throw new ServiceCommandError(`an edge-control serves ${path}; stop it before copying`);
       const { copyDatabase } = await import("./data/copy/copy.ts");
       return copyDatabase({ database: dataDir.database, to, target });
     },
@@ -49,7 +49,7 @@ export function databaseCommands(stderr: Pick<Output, "write">): Omit<CliContext
       const dataDir = isNamed ? prepareDataDir(path) : requireDataDir(path);
       report(dataDir);
       using lock = tryLock(dataDir.lock);
-      if (!lock) throw new CommandError(`an edge-control serves ${path}; stop it before restoring`);
+      if (!lock) throw new ServiceCommandError(`an edge-control serves ${path}; stop it before restoring`);
       const now = new Date(systemClock.now()).toISOString().replaceAll(":", "-");
       const replaced = await restore(file, dataDir.database, `.replaced-${now}`);
       giveToOwner(path);
@@ -74,7 +74,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
 function requireDataDir(path: string): DataDir {
   const dataDir = findDataDir(path);
   if (dataDir) return dataDir;
-  throw new CommandError(
+  throw new ServiceCommandError(
     `there is no database in ${resolve(path)}: give the same --data-dir, --config or ${DATA_DIR_VARIABLE} as to ` +
       "`edge-control serve`, which creates the database",
   );

@@ -7,7 +7,7 @@ import { openDatagramSender } from "../lib/unix-datagram.ts";
 import { feedWatchdog } from "../lib/watchdog.ts";
 import type { LinkedBus } from "./bus/linked-bus.ts";
 import type { SealedLink } from "./bus/sealed/sealed-link.ts";
-import { type CliContext, CommandError, type ServeOptions } from "./cli/context.ts";
+import { type CliContext, ServiceCommandError, type ServeOptions } from "./cli/context.ts";
 import { run } from "./cli/run.ts";
 import type { Config } from "./config/config.ts";
 import { databaseCommands, openPostgres, PERMISSIONS_MESSAGE } from "./database-commands.ts";
@@ -110,7 +110,7 @@ async function openSealing(config: Config, database: Database, store: Store, log
   try {
     return await openSealer(keyFileOf(config, database), store, systemClock, logger);
   } catch (error) {
-    if (error instanceof KeyFileError) throw new CommandError(error.message);
+    if (error instanceof KeyFileError) throw new ServiceCommandError(error.message);
     throw error;
   }
 }
@@ -148,13 +148,14 @@ async function lockToServe(
 ): Promise<OpenStore> {
   const dataDir = prepareDataDir(path);
   const lock = tryLock(dataDir.lock);
-  if (!lock) throw new CommandError(`another edge-control serves ${path}; stop it, or choose another --data-dir`);
+  if (!lock)
+    throw new ServiceCommandError(`another edge-control serves ${path}; stop it, or choose another --data-dir`);
   resources.use(lock);
   const why = explainEmptyDatabase(dataDir);
-  if (why !== undefined) throw new CommandError(why);
+  if (why !== undefined) throw new ServiceCommandError(why);
   const copied = readCopiedMark(dataDir.database);
   if (copied && !mayServeCopied) {
-    throw new CommandError(
+    throw new ServiceCommandError(
       copied.isComplete
         ? `${path} was copied to ${copied.target}, and two services must not serve the same devices: serve that one, or ` +
             "this one with --force"
@@ -212,7 +213,7 @@ async function openMessages(config: Config, { store, sealer, logger }: MessagesO
     const owned = owner.move();
     return { bus, link, [Symbol.asyncDispose]: () => owned.disposeAsync() };
   } catch (error) {
-    throw new CommandError(error instanceof Error ? error.message : String(error));
+    throw new ServiceCommandError(error instanceof Error ? error.message : String(error));
   }
 }
 

@@ -10,7 +10,7 @@ import { CountingLedger } from "./counting-ledger.ts";
 import { createImageProvider } from "../../src/agent/images/image-provider.ts";
 import type { ImageConfig, ImageServices } from "../../src/agent/images/ports.ts";
 import type { DeployConfig, DeployServices } from "../../src/agent/steps/context.ts";
-import { Deployments } from "../../src/agent/steps/deployments.ts";
+import { DeviceDeployments } from "../../src/agent/steps/deployments.ts";
 import { EngineTroubles } from "../../src/agent/engine/engine-troubles.ts";
 import { CrashGuard } from "../../src/agent/store/crash-guard.ts";
 import { NotifyingStore } from "../../src/agent/store/notifying-store.ts";
@@ -125,7 +125,7 @@ export class AgentRig implements AsyncDisposable {
   readonly previousLogs = new MemoryPreviousLogs();
   readonly log: string[] = [];
   readonly store: NotifyingStore;
-  deployments: Deployments;
+  deployments: DeviceDeployments;
   crashGuard: CrashGuard;
   #boots = 1;
   readonly #config: RigConfig;
@@ -135,7 +135,7 @@ export class AgentRig implements AsyncDisposable {
     this.#config = { maxImageBytes: merged.policy.max_image_bytes, ...merged };
     this.store = new NotifyingStore(wrap(openSqliteStore({ path: ":memory:", clock: this.clock, bootId: "boot" })));
     this.crashGuard = this.#guard();
-    this.deployments = new Deployments(this.services);
+    this.deployments = new DeviceDeployments(this.services);
     this.deployments.resume();
   }
 
@@ -172,7 +172,7 @@ export class AgentRig implements AsyncDisposable {
     this.crashGuard[Symbol.dispose]();
     await this.deployments[Symbol.asyncDispose]();
     this.crashGuard = this.#guard();
-    this.deployments = new Deployments(this.services);
+    this.deployments = new DeviceDeployments(this.services);
     this.deployments.resume();
   }
 

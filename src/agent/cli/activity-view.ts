@@ -3,7 +3,7 @@ import { formatTime } from "../../lib/terminal/time.ts";
 import { padEnd } from "../../lib/terminal/width.ts";
 import { withoutTimings } from "../../protocol/deployments/deployment-timings.ts";
 import type { Activity } from "../local/api.ts";
-import type { Printer } from "./printer.ts";
+import type { AgentPrinter } from "./printer.ts";
 
 const STEP_WIDTH = 9;
 const DATE_AND_TIME = 19;
@@ -12,7 +12,7 @@ const DATE_AND_TIME = 19;
 const TEXT_AT = DATE_AND_TIME + 2 + STEP_WIDTH + 2;
 
 /** Prints one activity, with the details of a failure below it. */
-export function printActivity(printer: Printer, activity: Activity): void {
+export function printActivity(printer: AgentPrinter, activity: Activity): void {
   const { theme } = printer;
   const time = activity.at === null ? padEnd("?", DATE_AND_TIME) : formatTime(activity.at);
   const head = (word: string, paint: (text: string) => string): string =>
@@ -30,7 +30,7 @@ export function printActivity(printer: Printer, activity: Activity): void {
 }
 
 function printEvent(
-  printer: Printer,
+  printer: AgentPrinter,
   event: Extract<Activity, { kind: "event" }>,
   head: (word: string, paint: (text: string) => string) => string,
   app: string,

@@ -7,7 +7,7 @@ import { runsFor } from "../local/device-status.ts";
 import type { Register } from "./register.ts";
 import { withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
-import type { Printer } from "./printer.ts";
+import type { AgentPrinter } from "./printer.ts";
 import { shortTime } from "./status-view.ts";
 
 const HELP = `
@@ -73,7 +73,7 @@ function lastFailure({ last_deployment: last }: AppFacts): string | undefined {
   return end?.status === "Fail" ? `${end.message}${end.code === undefined ? "" : ` (${end.code})`}` : undefined;
 }
 
-function printApp(printer: Printer, facts: AppFacts, explanation: Explanation): void {
+function printApp(printer: AgentPrinter, facts: AppFacts, explanation: Explanation): void {
   const { findings, cause, advice, conclusion } = explanation;
   const { theme } = printer;
   printer.line(theme.bold(printer.safe(facts.name)));
@@ -90,7 +90,7 @@ function printApp(printer: Printer, facts: AppFacts, explanation: Explanation): 
   if (advice !== undefined) printer.paragraph("Next: ", 6, advice, theme.cyan);
 }
 
-function mark({ verdict }: Finding, { theme }: Printer): string {
+function mark({ verdict }: Finding, { theme }: AgentPrinter): string {
   switch (verdict) {
     case "good":
       return `  ${theme.green(theme.tick.padEnd(2))} `;
@@ -107,7 +107,7 @@ function lastStart(container: AppFacts["container"]): string {
   return time === "-" ? "" : `${time} UTC`;
 }
 
-function printFacts(printer: Printer, { deployed, container }: AppFacts): void {
+function printFacts(printer: AgentPrinter, { deployed, container }: AppFacts): void {
   if (!deployed) return;
   const { ports, host_network: onHost, reached_as: reachedAs, volumes, variables, privileged } = deployed;
   const fields = [

@@ -4,7 +4,7 @@ import type { CleanupResponse } from "../local/api.ts";
 import type { Register } from "./register.ts";
 import { withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
-import type { Printer } from "./printer.ts";
+import type { AgentPrinter } from "./printer.ts";
 
 const HELP = `
 Removes only images that the agent pulled itself, and none that an app runs from or needs for a rollback, that a
@@ -33,7 +33,7 @@ export function addCleanup(program: Command, register: Register): void {
   });
 }
 
-function print(printer: Printer, { dry_run: dryRun, removed, kept, freed_bytes: freed }: CleanupResponse): void {
+function print(printer: AgentPrinter, { dry_run: dryRun, removed, kept, freed_bytes: freed }: CleanupResponse): void {
   const verb = dryRun ? "would remove" : "removed";
   for (const { reference, bytes } of removed) printer.raw(`${verb} ${reference} (${formatBytes(bytes)})`);
   for (const { reference, bytes, why } of kept) printer.raw(`kept ${reference} (${formatBytes(bytes)}): ${why}`);

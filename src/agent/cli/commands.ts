@@ -3,7 +3,7 @@ import { type Context, createContext, toCommandError } from "./context.ts";
 import { EXIT, EXIT_CODE_HELP, type ExitCode } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import type { Register } from "./register.ts";
-import { Printer } from "./printer.ts";
+import { AgentPrinter } from "./printer.ts";
 
 /** The commands by name, loaded on demand. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, register: Register) => void>>> = {
@@ -73,7 +73,7 @@ async function perform(
   } catch (error) {
     if (io.interrupted.aborted) return EXIT.interrupted;
     const { message, hint, exitCode } = toCommandError(error);
-    new Printer(io, options.json ?? false).failure(message, hint, exitCode);
+    new AgentPrinter(io, options.json ?? false).failure(message, hint, exitCode);
     return exitCode;
   }
 }

@@ -8,7 +8,7 @@ import { LocalError } from "../local/local-error.ts";
 import { findLocalSocket, readOnlySocketPath } from "../config/socket-path.ts";
 import { EXIT, CommandError } from "./exit-code.ts";
 import type { Io } from "./io.ts";
-import { Printer } from "./printer.ts";
+import { AgentPrinter } from "./printer.ts";
 
 interface CommonOptions {
   readonly config: string;
@@ -19,7 +19,7 @@ interface CommonOptions {
 /** The objects a command works with. */
 export interface Context {
   readonly io: Io;
-  readonly printer: Printer;
+  readonly printer: AgentPrinter;
   readonly client: LocalClient;
   readonly configPath: string;
   /** Returns the configuration or an error: a user who cannot read it may still use the daemon. */
@@ -37,7 +37,7 @@ export function withCommonOptions(command: Command): Command {
 export function createContext(io: Io, { config: configPath, socket, json = false }: CommonOptions): Context {
   return {
     io,
-    printer: new Printer(io, json),
+    printer: new AgentPrinter(io, json),
     client: createClient(configPath, socket),
     configPath,
     readConfig: async () => {

@@ -25,7 +25,7 @@ import type { Register } from "./register.ts";
 import { AS_SERVICE, becomeService, canLookAs, checkAsService } from "./as-service.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
-import type { Printer } from "./printer.ts";
+import type { AgentPrinter } from "./printer.ts";
 import { askServiceManager } from "./service-manager.ts";
 
 const HELP = `
@@ -136,7 +136,7 @@ export function asDocument(results: CheckResults): {
 const TITLE_WIDTH = Math.max(...CHECKS.map(({ title }) => title.length));
 const TEXT_AT = 4 + TITLE_WIDTH + 2;
 
-function printResults(printer: Printer, results: CheckResults): void {
+function printResults(printer: AgentPrinter, results: CheckResults): void {
   const { theme } = printer;
   for (const { id, title } of CHECKS) {
     const result = results.get(id);
@@ -157,7 +157,7 @@ function printResults(printer: Printer, results: CheckResults): void {
   }
 }
 
-function mark({ verdict }: CheckResult, { theme }: Printer): string {
+function mark({ verdict }: CheckResult, { theme }: AgentPrinter): string {
   switch (verdict) {
     case "good":
       return ` ${theme.green(theme.tick.padEnd(2))}`;

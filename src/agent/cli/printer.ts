@@ -6,7 +6,7 @@ import type { Io } from "./io.ts";
 const DEFAULT_WIDTH = 80;
 
 /** Prints a command's output: results to standard output, everything else to standard error. */
-export class Printer {
+export class AgentPrinter {
   readonly json: boolean;
   readonly theme: Theme;
   readonly #io: Pick<Io, "stdout" | "stderr" | "env">;

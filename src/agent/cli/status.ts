@@ -12,7 +12,7 @@ import { releaseNotes, runningRelease } from "../updates/describe.ts";
 import type { Register } from "./register.ts";
 import { type Context, HUNG_HINT, withCommonOptions } from "./context.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
-import type { Printer } from "./printer.ts";
+import type { AgentPrinter } from "./printer.ts";
 import { askServiceManager, serviceDocument, type Unit } from "./service-manager.ts";
 import { renderApps, renderDevice, renderStatus } from "./status-view.ts";
 
@@ -106,7 +106,7 @@ async function readDeviceWithoutDaemon({ readConfig, io }: Context): Promise<Dev
   }
 }
 
-function printService(printer: Printer, unit: Unit): void {
+function printService(printer: AgentPrinter, unit: Unit): void {
   const { journal } = unit;
   printer.paragraph("", 0, `${describeState(unit)}.`);
   // The doctor knows why a service fails.
@@ -117,7 +117,7 @@ function printService(printer: Printer, unit: Unit): void {
   for (const line of journal) printer.raw(`  ${line}`);
 }
 
-function printDevice(printer: Printer, { apps, deployments }: DeviceStatus): void {
+function printDevice(printer: AgentPrinter, { apps, deployments }: DeviceStatus): void {
   printer.line();
   printer.line(renderApps(apps, printer.theme, printer.width));
   if (deployments.length === 0) return;
@@ -129,7 +129,7 @@ function printDevice(printer: Printer, { apps, deployments }: DeviceStatus): voi
   }
 }
 
-function printTroubles(printer: Printer, troubles: readonly string[]): void {
+function printTroubles(printer: AgentPrinter, troubles: readonly string[]): void {
   if (troubles.length > 0) printer.line();
   for (const trouble of troubles) printer.paragraph(printer.theme.red("! "), 2, trouble);
 }

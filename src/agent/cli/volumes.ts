@@ -6,7 +6,7 @@ import type { VolumesResponse } from "../local/api.ts";
 import type { Register } from "./register.ts";
 import { withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
-import type { Printer } from "./printer.ts";
+import type { AgentPrinter } from "./printer.ts";
 
 type Volume = VolumesResponse["volumes"][number];
 
@@ -28,7 +28,7 @@ export function addVolumes(program: Command, register: Register): void {
   });
 }
 
-function print(printer: Printer, { volumes, left_out: more }: VolumesResponse, hasSizes: boolean): void {
+function print(printer: AgentPrinter, { volumes, left_out: more }: VolumesResponse, hasSizes: boolean): void {
   if (volumes.length === 0) return printer.line("No volumes.");
   const sizes: Column<Volume> = { header: "SIZE", cell: sizeOf, align: "right" };
   const columns: Column<Volume>[] = [

@@ -57,7 +57,7 @@ import { reportStatus } from "../service/status-report.ts";
 import { feedWatchdog } from "../../lib/watchdog.ts";
 import type { ImageServices } from "../images/ports.ts";
 import type { DeployServices } from "../steps/context.ts";
-import { Deployments } from "../steps/deployments.ts";
+import { DeviceDeployments } from "../steps/deployments.ts";
 import { refuseUnstorable } from "../steps/refuse-unstorable.ts";
 import { AppReconciler } from "../steps/app-reconciler.ts";
 import { CrashGuard } from "../store/crash-guard.ts";
@@ -276,7 +276,7 @@ function openApps(base: Base, { engineMeter, engineInfo }: EngineGroup, group: I
     crashGuard,
     troubles: new EngineTroubles(),
   } satisfies DeployServices;
-  const deployments = owned.use(new Deployments(services, () => rebuild.isSet));
+  const deployments = owned.use(new DeviceDeployments(services, () => rebuild.isSet));
   const reconciler = new AppReconciler({
     ...services,
     rebuild,

@@ -15,7 +15,7 @@ import { type FrameSink, OutboxPump } from "./outbox-pump.ts";
 import { ResponseSender } from "./response-sender.ts";
 import type { CommandHandler, DeviceReporting, LinkConfig, SessionStreams, StreamServer, Welcome } from "./ports.ts";
 import { ReportSender } from "./report-sender.ts";
-import { SessionQueries } from "./session-queries.ts";
+import { LinkQueries } from "./session-queries.ts";
 
 /** Number of invalid or out-of-order frames after which the session is closed. More than one, since a new session costs data. */
 export const MAX_BAD_FRAMES = 20;
@@ -66,7 +66,7 @@ export class FrameHandler implements Disposable {
   #welcomeTimer: Disposable | undefined;
   #pump: OutboxPump | undefined;
   #responses: ResponseSender | undefined;
-  #queries: SessionQueries | undefined;
+  #queries: LinkQueries | undefined;
   /** Set once the control plane has opened a stream. */
   #streams: SessionStreams | undefined;
   #hasStreams = false;
@@ -253,7 +253,7 @@ export class FrameHandler implements Disposable {
     );
     this.#responses = responses;
     this.#queries = this.#owned.use(
-      new SessionQueries({
+      new LinkQueries({
         handler: reporting.queries,
         responses,
         supports: (feature) => supports(protocol, feature),

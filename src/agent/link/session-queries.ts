@@ -19,7 +19,7 @@ export interface SessionQueriesOptions {
 }
 
 /** Runs the queries of one session; disposing aborts them. Never throws. */
-export class SessionQueries implements Disposable {
+export class LinkQueries implements Disposable {
   readonly #options: SessionQueriesOptions;
   readonly #open = new Map<string, AbortController>();
   readonly #session = new AbortController();

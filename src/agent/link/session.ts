@@ -51,7 +51,7 @@ export async function runSession(options: SessionOptions, signal: AbortSignal): 
       ...(isFleetWide && { isFleetWide }),
     };
   }
-  using session = new Session(options, route, socket);
+  using session = new LinkSession(options, route, socket);
   const onAbort = (): void => session.leave();
   signal.addEventListener("abort", onAbort, { once: true });
   try {
@@ -61,7 +61,7 @@ export async function runSession(options: SessionOptions, signal: AbortSignal): 
   }
 }
 
-class Session implements Disposable {
+class LinkSession implements Disposable {
   readonly ended: Promise<AttemptOutcome>;
   readonly #options: SessionOptions;
   readonly #route: ControlPlaneRoute;

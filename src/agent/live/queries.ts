@@ -20,7 +20,7 @@ export type QueryHandlers = {
 export type CountResponseTraffic = (purpose: "telemetry" | "logs", bytes: number, app: string | undefined) => void;
 
 /** Handles the control plane's queries. Their schemas are loaded with the first one. */
-export class DeviceQueries implements QueryHandler {
+export class QueryAnswers implements QueryHandler {
   readonly #handlers: QueryHandlers;
   readonly #countTraffic: CountResponseTraffic;
 

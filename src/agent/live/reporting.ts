@@ -20,7 +20,7 @@ import { sendAppLog } from "./send-app-log.ts";
 import { sendAppStats } from "./send-app-stats.ts";
 import { readDeploymentOutcomes } from "./deployment-outcomes.ts";
 import { readDeviceState } from "./device-state.ts";
-import { type QueryHandlers, DeviceQueries, type CountResponseTraffic } from "./queries.ts";
+import { type QueryHandlers, QueryAnswers, type CountResponseTraffic } from "./queries.ts";
 import { ReportBuilder } from "./report-builder.ts";
 import { Reporter } from "./reporter.ts";
 
@@ -72,7 +72,7 @@ export function createReporting(
     facts: async (info: EngineInfo | undefined) => withTroubles(await options.facts(info)),
   };
   return {
-    queries: new DeviceQueries(createQueryHandlers(current, builder), options.traffic),
+    queries: new QueryAnswers(createQueryHandlers(current, builder), options.traffic),
     reports: builder,
     run: (signal) => reporter.run(signal),
   };

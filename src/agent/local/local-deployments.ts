@@ -5,7 +5,7 @@ import { listIssues } from "../../protocol/errors/request-error.ts";
 import { appActionSchema } from "../../protocol/deployments/deployment-action.ts";
 import { isFinal } from "../../protocol/deployments/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { Deployments } from "../steps/deployments.ts";
+import type { DeviceDeployments } from "../steps/deployments.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 import { aborted } from "./aborted.ts";
 import { changeActivities } from "./activities.ts";
@@ -15,7 +15,7 @@ import type { LocalRequest, Routes } from "./routes.ts";
 interface Services {
   readonly store: NotifyingStore;
   readonly clock: Clock;
-  readonly deployments: Pick<Deployments, "deploy" | "change" | "apply">;
+  readonly deployments: Pick<DeviceDeployments, "deploy" | "change" | "apply">;
 }
 
 /** Routes that deploy and change apps without a control plane. A deployment continues if the client disconnects. */

@@ -5,7 +5,7 @@ import type { DataUsageReader } from "../ledger/data-usage-reader.ts";
 import type { LinkStatus } from "../link/ports.ts";
 import type { DeployServices } from "../steps/context.ts";
 import { findAppPolicyViolation, INSTALLED_ORDER, snapshotServices } from "../steps/policy-check.ts";
-import type { Deployments } from "../steps/deployments.ts";
+import type { DeviceDeployments } from "../steps/deployments.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 import type { LinkResponse, Status, Top, CleanupResponse, DataUsed, VolumesResponse } from "./api.ts";
 import { readUsage } from "./read-usage.ts";
@@ -29,7 +29,7 @@ const MAX_ACTIVITIES = 1_000;
 
 export interface LocalAgent {
   readonly services: DeployServices & { readonly store: NotifyingStore };
-  readonly deployments: Pick<Deployments, "deploy" | "change" | "apply" | "isBusy">;
+  readonly deployments: Pick<DeviceDeployments, "deploy" | "change" | "apply" | "isBusy">;
   readonly dataUsage: Pick<DataUsageReader, "thisMonth">;
   readonly cleaner: Pick<Cleaner, "round">;
   readonly link: () => LinkStatus;

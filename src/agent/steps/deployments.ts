@@ -42,7 +42,7 @@ const CANCEL_MESSAGES: Readonly<Record<CancelReason, string>> = {
 };
 
 /** All deployments of the device: accepts commands, runs them concurrently, and resumes them after a restart. */
-export class Deployments implements CommandHandler, AsyncDisposable {
+export class DeviceDeployments implements CommandHandler, AsyncDisposable {
   readonly #services: DeployServices;
   readonly #isRebuilding: () => boolean;
   readonly #runs = new Map<string, ActiveRun>();

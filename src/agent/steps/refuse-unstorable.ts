@@ -1,8 +1,8 @@
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import { StoreError } from "../store/store.ts";
-import type { Deployments } from "./deployments.ts";
+import type { DeviceDeployments } from "./deployments.ts";
 
-type Commands = Pick<Deployments, "deploy" | "change" | "apply" | "cancel" | "openDeployments" | "isBusy">;
+type Commands = Pick<DeviceDeployments, "deploy" | "change" | "apply" | "cancel" | "openDeployments" | "isBusy">;
 
 /**
  * Refuses commands that cannot be stored, with the reason. What is known already, such as a repeated command, needs no

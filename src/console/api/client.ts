@@ -1,5 +1,5 @@
 import { noteResponse, noteUnreachable } from "./reachability.ts";
-import { Failure, readFailure } from "./failure.ts";
+import { ApiFailure, readFailure } from "./failure.ts";
 import type { AllOperations, OperationName } from "./operations.ts";
 
 type PathNames<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | PathNames<Rest> : never;
@@ -57,7 +57,7 @@ async function perform(url: string, request: RequestInit): Promise<Response> {
   } catch (error) {
     if (request.signal?.aborted) throw error;
     noteUnreachable();
-    throw new Failure("Unreachable", "The server cannot be reached.", 0);
+    throw new ApiFailure("Unreachable", "The server cannot be reached.", 0);
   }
   noteResponse(response);
   if (!response.ok) throw await readFailure(response);

@@ -4,7 +4,7 @@ import type { ErrorCode } from "../../protocol/errors/errors.ts";
 export type FailureCode = ErrorCode | "Unreachable" | "BadResponse";
 
 /** A request that did not succeed: refused by the service, or not answered. */
-export class Failure extends Error {
+export class ApiFailure extends Error {
   readonly code: string;
   /** HTTP status; 0 without a response. */
   readonly status: number;
@@ -25,23 +25,23 @@ export class Failure extends Error {
 }
 
 /** Converts a thrown value. */
-export function toFailure(error: unknown): Failure {
-  if (error instanceof Failure) return error;
-  return new Failure("BadResponse", error instanceof Error ? error.message : String(error), 0);
+export function toFailure(error: unknown): ApiFailure {
+  if (error instanceof ApiFailure) return error;
+  return new ApiFailure("BadResponse", error instanceof Error ? error.message : String(error), 0);
 }
 
 /**
  * Reads the failure that a response consists of: JSON, or one event of a stream where a deployment is refused. A proxy may
  * respond with something else.
  */
-export async function readFailure(response: Response): Promise<Failure> {
+export async function readFailure(response: Response): Promise<ApiFailure> {
   const { status, statusText } = response;
   // The status says enough.
   const text = await response.text().catch(() => "");
   const body = parseJson(EVENT.exec(text)?.[1] ?? text);
-  if (isErrorBody(body)) return new Failure(body.code, body.message, status, body.details);
+  if (isErrorBody(body)) return new ApiFailure(body.code, body.message, status, body.details);
   const said = `The server responded with ${status}${statusText ? ` ${statusText}` : ""} and no message.`;
-  return new Failure("BadResponse", said, status);
+  return new ApiFailure("BadResponse", said, status);
 }
 
 /** The first event of a stream. */

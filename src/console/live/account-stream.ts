@@ -1,5 +1,5 @@
 import type { AccountEvent, AccountStreamNote } from "../../protocol/assets/account-event.ts";
-import { Failure, readFailure } from "../api/failure.ts";
+import { ApiFailure, readFailure } from "../api/failure.ts";
 import { readMessages } from "./line-stream.ts";
 import { noteResponse, noteUnreachable } from "../api/reachability.ts";
 
@@ -44,9 +44,9 @@ export async function followAccount(handlers: StreamHandlers, position: Position
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof Failure && error.status === 401) return handlers.onSignedOut();
+      if (error instanceof ApiFailure && error.status === 401) return handlers.onSignedOut();
       // The role may not follow events: pages are fetched when they are opened.
-      if (error instanceof Failure && (error.status === 403 || error.status === 404)) return;
+      if (error instanceof ApiFailure && (error.status === 403 || error.status === 404)) return;
       noteUnreachable();
     }
     await pause(pauseMs * (0.5 + Math.random()), signal);

@@ -1,4 +1,4 @@
-import { Failure } from "../api/failure.ts";
+import { ApiFailure } from "../api/failure.ts";
 
 const DATA = "data:";
 /** The service sends a blank line every 15 s. */
@@ -31,7 +31,7 @@ export async function* readMessages(body: ReadableStream<Uint8Array>): AsyncGene
 async function soon<T>(chunk: Promise<T>): Promise<T> {
   const silence = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => silence.reject(new Failure("Unreachable", "The link to the service was lost.", 0)),
+    () => silence.reject(new ApiFailure("Unreachable", "The link to the service was lost.", 0)),
     MAX_SILENCE_MS,
   );
   try {

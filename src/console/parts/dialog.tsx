@@ -2,7 +2,7 @@ import { ActionIcon, Button, Group, Stack, Title } from "@mantine/core";
 import { type ReactNode, useLayoutEffect, useRef } from "react";
 import { Icon } from "./icon.tsx";
 import classes from "./dialog.module.css";
-import { type Failure, toFailure } from "../api/failure.ts";
+import { type ApiFailure, toFailure } from "../api/failure.ts";
 import { FailureNote } from "./failure-note.tsx";
 import { PendingButton } from "./form.tsx";
 
@@ -89,7 +89,7 @@ interface ConfirmProps {
 export function Confirm(props: ConfirmProps): ReactNode {
   const { isOpen, title, children, action, isPending, error, onConfirm, onClose } = props;
   const { dismissLabel = "Cancel", isDanger = true } = props;
-  const failure: Failure | undefined = error ? toFailure(error) : undefined;
+  const failure: ApiFailure | undefined = error ? toFailure(error) : undefined;
   return (
     <Dialog isOpen={isOpen} onClose={onClose} label={title}>
       <Stack gap="md">

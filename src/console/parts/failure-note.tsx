@@ -2,13 +2,13 @@ import { Button, Code } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { ErrorEntry } from "../../protocol/errors/errors.ts";
-import type { Failure } from "../api/failure.ts";
+import type { ApiFailure } from "../api/failure.ts";
 import { formatDetails } from "./failure-details.ts";
 import { Note } from "./note.tsx";
 import { SafeText } from "./safe-text.tsx";
 
 interface Props {
-  readonly failure: Pick<Failure, "code" | "message" | "details">;
+  readonly failure: Pick<ApiFailure, "code" | "message" | "details">;
   readonly onRetry?: () => void;
 }
 

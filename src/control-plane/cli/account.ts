@@ -10,7 +10,7 @@ import {
   withAdministrationOptions,
 } from "./administration.ts";
 import { commandOrigin } from "./command-origin.ts";
-import { type CliContext, CommandError } from "./context.ts";
+import { type CliContext, ServiceCommandError } from "./context.ts";
 
 const MAX_NAME_LENGTH = 128;
 
@@ -25,7 +25,7 @@ export function addAccountCommands(program: Command, context: CliContext): void 
         options,
         async (store) => {
           if (name === "" || name.length > MAX_NAME_LENGTH) {
-            throw new CommandError(`the name of an account has 1 to ${MAX_NAME_LENGTH} characters`);
+            throw new ServiceCommandError(`the name of an account has 1 to ${MAX_NAME_LENGTH} characters`);
           }
           const id = createId("acc_");
           const entry = auditEntry(commandOrigin(id), context.clock, {

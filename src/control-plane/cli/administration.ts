@@ -5,7 +5,7 @@ import { type Database, databaseOf } from "../config/database-config.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { keyFileOf } from "../config/key-file-path.ts";
 import type { Store } from "../store/store.ts";
-import { type CliContext, CommandError } from "./context.ts";
+import { type CliContext, ServiceCommandError } from "./context.ts";
 
 export interface AdministrationOptions {
   readonly config?: string;
@@ -44,7 +44,7 @@ export function requireKeyFile(options: AdministrationOptions): string {
   const config = configOfOptions(options);
   const path = keyFileOf(config, databaseOf(config));
   if (path !== undefined) return path;
-  throw new CommandError("secrets_key_file is not configured: nothing can be sealed");
+  throw new ServiceCommandError("secrets_key_file is not configured: nothing can be sealed");
 }
 
 /** The database from the options or the configuration. */
@@ -61,7 +61,7 @@ export function configOfOptions({ config, dataDir }: AdministrationOptions): Con
 export function dataDirOf(options: AdministrationOptions): string {
   const database = databaseOfOptions(options);
   if (database.kind === "sqlite") return database.dataDir;
-  throw new CommandError(
+  throw new ServiceCommandError(
     "the database is PostgreSQL: back it up and restore it with its own tools, such as pg_dump and pg_restore, and run " +
       "`edge-control restored` after that; see docs/service-recovery.md",
   );
@@ -75,7 +75,7 @@ export function isDataDirNamed(options: AdministrationOptions): boolean {
 /** Throws `CommandError` when there is no such account. */
 export async function requireAccount(store: Pick<Store, "accounts">, id: string): Promise<void> {
   if (await store.accounts.findAccount(id)) return;
-  throw new CommandError(`there is no account ${id}; see \`edge-control account list\``);
+  throw new ServiceCommandError(`there is no account ${id}; see \`edge-control account list\``);
 }
 
 /** Prints the result of a command, as JSON or as text. */

@@ -13,7 +13,7 @@ import {
 } from "./administration.ts";
 import { commandOrigin } from "./command-origin.ts";
 import { addEnrolmentCodeCommand } from "./enrolment-code.ts";
-import { type CliContext, CommandError } from "./context.ts";
+import { type CliContext, ServiceCommandError } from "./context.ts";
 
 interface AssetOptions extends AdministrationOptions {
   readonly account: string;
@@ -64,7 +64,7 @@ export function addAssetCommands(program: Command, context: CliContext): void {
             if (!conflict || !(error instanceof EdgeError)) throw error;
             const facts = { action: "asset.registered", outcome: error.code } as const;
             await store.audit.addEntry(auditEntry(origin, context.clock, facts));
-            throw new CommandError(describeIdentifierConflict(conflict));
+            throw new ServiceCommandError(describeIdentifierConflict(conflict));
           });
           return { uuid: registered.asset.uuid, device_token: registered.deviceToken };
         },
@@ -99,7 +99,7 @@ function parseRegistration(options: AssetOptions) {
   );
   if (result.success) return result.data;
   const issues = listIssues(result.error, assetRegistrationSchema).map(({ path, reason }) => `${path}: ${reason}`);
-  throw new CommandError(issues.join("; "));
+  throw new ServiceCommandError(issues.join("; "));
 }
 
 /** Returns the fields if any option of the SIM is set. The schema reports the missing ones. */

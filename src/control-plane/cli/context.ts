@@ -46,6 +46,6 @@ export interface ServeOptions {
 export type AddCommand = (program: Command, context: CliContext) => void;
 
 /** A command cannot be carried out. The message says why and what to do. */
-export class CommandError extends Error {
+export class ServiceCommandError extends Error {
   override readonly name = "CommandError";
 }

@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { type Config, configSchema, DATA_DIR_VARIABLE } from "../config/config.ts";
 import { type Database, databaseOf, databaseShape, describeDatabase } from "../config/database-config.ts";
 import { type ConfigOverrides, loadConfig } from "../config/load-config.ts";
-import { CommandError } from "./context.ts";
+import { ServiceCommandError } from "./context.ts";
 
 /** A PostgreSQL database of the configuration. */
 export type PostgresDatabase = Extract<Database, { kind: "postgres" }>;
@@ -44,7 +44,7 @@ export function withDatabaseOptions(command: Command): Command {
 export function requirePostgres(options: Readonly<Record<string, unknown>>): PostgresDatabase {
   const database = databaseOf(configOf(options));
   if (database.kind === "postgres") return database;
-  throw new CommandError(
+  throw new ServiceCommandError(
     `the configuration names no PostgreSQL database, but ${describeDatabase(database)}: give --config or --database-url`,
   );
 }

@@ -9,7 +9,7 @@ import {
   withAdministrationOptions,
 } from "./administration.ts";
 import { commandOrigin } from "./command-origin.ts";
-import { type CliContext, CommandError } from "./context.ts";
+import { type CliContext, ServiceCommandError } from "./context.ts";
 
 const SECONDS: Readonly<Record<string, number>> = { m: 60, h: 3600, d: 24 * 3600 };
 
@@ -39,7 +39,7 @@ export function addEnrolmentCodeCommand(asset: Command, context: CliContext): vo
         async (store) => {
           await requireAccount(store, options.account);
           const found = await store.assets.findAsset(options.account, options.asset);
-          if (!found) throw new CommandError(`there is no asset ${options.asset} in this account`);
+          if (!found) throw new ServiceCommandError(`there is no asset ${options.asset} in this account`);
           const origin = commandOrigin(options.account);
           const terms = { validS: options.valid, mayReplace: true };
           const services = { store, clock: context.clock };

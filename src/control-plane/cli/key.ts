@@ -18,7 +18,7 @@ import {
 } from "./administration.ts";
 import { KEY_BOUNDS } from "../core/people/key-limits.ts";
 import { commandOrigin } from "./command-origin.ts";
-import { type CliContext, CommandError } from "./context.ts";
+import { type CliContext, ServiceCommandError } from "./context.ts";
 
 const DURATION = /^(\d{1,6})([mhd])$/;
 const SECONDS: Readonly<Record<string, number>> = { m: 60, h: 3600, d: 24 * 3600 };
@@ -48,7 +48,7 @@ export function addKeyCommands(program: Command, context: CliContext): void {
         async (store) => {
           await requireAccount(store, options.account);
           const permissions = options.allow === undefined ? [] : parsePermissions(options.allow);
-          if (!permissions) throw new CommandError("--allow takes forward and exec, separated by a comma");
+          if (!permissions) throw new ServiceCommandError("--allow takes forward and exec, separated by a comma");
           const { role } = options;
           const createdAt = unixNow(context.clock);
           const expiresAt = options.expires === undefined ? undefined : parseExpiry(options.expires, createdAt);
@@ -76,7 +76,7 @@ export function addKeyCommands(program: Command, context: CliContext): void {
             KEY_BOUNDS,
           );
           if (result === "too_many")
-            throw new CommandError(`the account has ${KEY_BOUNDS.maxKeys} keys already; revoke unused ones`);
+            throw new ServiceCommandError(`the account has ${KEY_BOUNDS.maxKeys} keys already; revoke unused ones`);
           return { key_id: id, api_key: secret };
         },
         ({ key_id, api_key }) => `key ${key_id}\n${api_key}\nThe key is not shown again: keep it in a safe place.`,
@@ -118,7 +118,7 @@ export function addKeyCommands(program: Command, context: CliContext): void {
         options,
         async (store) => {
           const key = await store.keys.findKey(keyId);
-          if (!key) throw new CommandError(`there is no key ${keyId}; see \`edge-control key list\``);
+          if (!key) throw new ServiceCommandError(`there is no key ${keyId}; see \`edge-control key list\``);
           const { accountId, name } = key;
           const subject = { kind: "key", id: keyId, name };
           const entry = auditEntry(commandOrigin(accountId), context.clock, { action: "key.revoked", subject });
@@ -155,7 +155,7 @@ function parseExpiry(text: string, now: number): number {
   const [, count, unit = ""] = DURATION.exec(text) ?? [];
   const at = count === undefined ? parseTime(text) : now + Number(count) * (SECONDS[unit] ?? 0);
   if (at !== undefined && at > now && at <= MAX_UNIX_SECONDS) return at;
-  throw new CommandError(
+  throw new ServiceCommandError(
     "--expires takes a time such as 24h or 90d, or one in the future such as 2027-01-31T00:00:00Z",
   );
 }

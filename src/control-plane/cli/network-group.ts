@@ -9,7 +9,7 @@ import {
   withAdministrationOptions,
 } from "./administration.ts";
 import { commandOrigin } from "./command-origin.ts";
-import { type CliContext, CommandError } from "./context.ts";
+import { type CliContext, ServiceCommandError } from "./context.ts";
 
 /** Maximum number of an account's own network groups. */
 export const MAX_GROUPS_PER_ACCOUNT = 1_000;
@@ -33,7 +33,9 @@ export function addNetworkGroupCommands(program: Command, context: CliContext): 
           requireName(name);
           const own = await store.networkGroups.listNetworkGroups(options.account);
           if (own.length >= MAX_GROUPS_PER_ACCOUNT && !own.includes(name)) {
-            throw new CommandError(`the account has ${MAX_GROUPS_PER_ACCOUNT} network groups of its own already`);
+            throw new ServiceCommandError(
+              `the account has ${MAX_GROUPS_PER_ACCOUNT} network groups of its own already`,
+            );
           }
           const entry = auditEntry(commandOrigin(options.account), context.clock, {
             action: "network_group.added",
@@ -64,6 +66,7 @@ export function addNetworkGroupCommands(program: Command, context: CliContext): 
 
 function requireName(name: string): void {
   const result = networkGroupSchema.safeParse(name);
-  if (!result.success) throw new CommandError(`${JSON.stringify(name)} ${result.error.issues[0]?.message ?? ""}`);
-  if (isDefaultGroup(name)) throw new CommandError(`${name} is a default group, which every account has`);
+  if (!result.success)
+    throw new ServiceCommandError(`${JSON.stringify(name)} ${result.error.issues[0]?.message ?? ""}`);
+  if (isDefaultGroup(name)) throw new ServiceCommandError(`${name} is a default group, which every account has`);
 }

@@ -3,7 +3,7 @@ import { isatty } from "node:tty";
 import { errorText } from "../../lib/error-text.ts";
 import { readPrivateText } from "../../lib/private-text.ts";
 import { isSecretText } from "../config/sim-operators-config.ts";
-import { CommandError } from "./context.ts";
+import { ServiceCommandError } from "./context.ts";
 
 const STDIN = 0;
 
@@ -14,15 +14,15 @@ const STDIN = 0;
 export function readSecretInput(file: string): string {
   const text = readText(file);
   if (isSecretText(text)) return text.trim();
-  throw new CommandError(`${file === "-" ? "standard input" : file} does not contain one line with the secret`);
+  throw new ServiceCommandError(`${file === "-" ? "standard input" : file} does not contain one line with the secret`);
 }
 
 function readText(file: string): string {
   if (file === "-" && isatty(STDIN))
-    throw new CommandError("a terminal would show the secret: pass it through a pipe, or from a file");
+    throw new ServiceCommandError("a terminal would show the secret: pass it through a pipe, or from a file");
   try {
     return file === "-" ? readFileSync(STDIN, "utf8") : readPrivateText(file);
   } catch (error) {
-    throw new CommandError(`cannot read the secret: ${errorText(error)}`);
+    throw new ServiceCommandError(`cannot read the secret: ${errorText(error)}`);
   }
 }

@@ -12,7 +12,7 @@ import {
   runAdministration,
   withAdministrationOptions,
 } from "./administration.ts";
-import { type CliContext, CommandError } from "./context.ts";
+import { type CliContext, ServiceCommandError } from "./context.ts";
 
 /** `secrets status`, `secrets rotate` and `secrets prune`. */
 export function addSecretsCommands(program: Command, context: CliContext): void {
@@ -70,7 +70,7 @@ export function addSecretsCommands(program: Command, context: CliContext): void 
           if (options.yes) return { removed: await pruneKeys(from) };
           const unused = await findPrunable(from);
           if (unused.length === 0) return { removed: [] };
-          throw new CommandError(
+          throw new ServiceCommandError(
             `backups from before the rotation cannot be opened without ${unused.join(", ")}: keep a copy of the key file ` +
               "with them, and give --yes to remove these keys",
           );

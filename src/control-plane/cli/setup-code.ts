@@ -9,7 +9,7 @@ import {
   withAdministrationOptions,
 } from "./administration.ts";
 import { commandOrigin } from "./command-origin.ts";
-import { type CliContext, CommandError } from "./context.ts";
+import { type CliContext, ServiceCommandError } from "./context.ts";
 
 /** `setup-code`. */
 export function addSetupCodeCommand(program: Command, context: CliContext): void {
@@ -24,9 +24,11 @@ export function addSetupCodeCommand(program: Command, context: CliContext): void
           const { account } = options;
           if (account !== undefined) await requireAccount(store, account);
           else if (await store.users.hasUsers())
-            throw new CommandError("the service is set up; give --account for another admin of an account");
+            throw new ServiceCommandError("the service is set up; give --account for another admin of an account");
           else if ((await store.accounts.listAccounts()).length > 0)
-            throw new CommandError("there is an account already; give --account, see `edge-control account list`");
+            throw new ServiceCommandError(
+              "there is an account already; give --account, see `edge-control account list`",
+            );
           const url = notedConsoleUrl(configOfOptions(options));
           const origin = account === undefined ? undefined : commandOrigin(account);
           const { code, link, expiresAt } = await issueSetUpCode({ store, clock: context.clock }, url, origin);

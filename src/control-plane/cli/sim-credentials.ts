@@ -13,7 +13,7 @@ import {
   withAdministrationOptions,
 } from "./administration.ts";
 import { commandOrigin } from "./command-origin.ts";
-import { type CliContext, CommandError } from "./context.ts";
+import { type CliContext, ServiceCommandError } from "./context.ts";
 import { openKeys } from "./open-keys.ts";
 import { readSecretInput } from "./secret-input.ts";
 
@@ -94,13 +94,13 @@ async function setCredentials(context: CliContext, store: Store, options: SetOpt
   };
   if (await store.simCredentials.setCredentials(credentials, entryOf(context, options, "sim_operator.set")))
     return { account_id: account, sim_type: type };
-  throw new CommandError(`the account ${account} was removed meanwhile`);
+  throw new ServiceCommandError(`the account ${account} was removed meanwhile`);
 }
 
 /** Reads the options as the configuration is read. */
 function readAccess({ type, secretFile, clientId, accountSid, url, tokenUrl }: SetOptions): OperatorAccess {
   if (type === "prosim" && (clientId ?? accountSid ?? tokenUrl) !== undefined)
-    throw new CommandError("a PRO SIM's operator has an application token alone: give it with --secret-file");
+    throw new ServiceCommandError("a PRO SIM's operator has an application token alone: give it with --secret-file");
   const secretKey =
     type === "prosim" ? "application_token_file" : accountSid === undefined ? "client_secret_file" : "auth_token_file";
   const fields = { client_id: clientId, account_sid: accountSid, token_url: tokenUrl, url, [secretKey]: secretFile };
@@ -108,8 +108,10 @@ function readAccess({ type, secretFile, clientId, accountSid, url, tokenUrl }: S
   const parsed = simOperatorSettingsSchema.safeParse({ [type]: given });
   if (parsed.success) return readOperatorAccess(parsed.data, readSecretInput);
   if (type === "supersim" && (clientId === undefined) === (accountSid === undefined))
-    throw new CommandError("give --client-id, or --account-sid for an older account");
-  throw new CommandError(parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "));
+    throw new ServiceCommandError("give --client-id, or --account-sid for an older account");
+  throw new ServiceCommandError(
+    parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "),
+  );
 }
 
 function entryOf(

@@ -19,7 +19,7 @@ import {
   requireAccount,
   withAdministrationOptions,
 } from "./administration.ts";
-import { type CliContext, CommandError } from "./context.ts";
+import { type CliContext, ServiceCommandError } from "./context.ts";
 import { openKeys } from "./open-keys.ts";
 import { addShowSimCredentials } from "./show-sim-credentials.ts";
 import { addSimCredentialCommands } from "./sim-credentials.ts";
@@ -57,7 +57,7 @@ export function addSimOperatorCommands(program: Command, context: CliContext): v
       }
       printResult(context, options, checked, describe);
       if (checked.some(({ isAllowed }) => isAllowed === false))
-        throw new CommandError("the service cannot do all that it needs: see above");
+        throw new ServiceCommandError("the service cannot do all that it needs: see above");
     });
 }
 
@@ -68,14 +68,14 @@ async function findUsed(context: CliContext, options: CheckOptions): Promise<rea
   const service = usedOf(pool, readOperatorAccess(configOfOptions(options).sim_operators), "service");
   if (account === undefined) {
     if (service.length > 0) return service;
-    throw new CommandError("no SIM operator is configured: set sim_operators in the configuration");
+    throw new ServiceCommandError("no SIM operator is configured: set sim_operators in the configuration");
   }
   await using store = await openStoreOf(context, options);
   await requireAccount(store, account);
   const own = await findOwn(pool, store, account, options);
   const used = [...own, ...service.filter(({ type }) => !own.some((each) => each.type === type))];
   if (used.length > 0) return used;
-  throw new CommandError(
+  throw new ServiceCommandError(
     `${account} has no SIM operator: set its credentials with edge-control sim-operator set, or the service's in sim_operators`,
   );
 }

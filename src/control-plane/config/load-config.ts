@@ -11,7 +11,7 @@ import { JsonLimitError, parseBoundedJson } from "../../protocol/values/bounded-
 export type ConfigOverrides = Readonly<Record<string, string | number>>;
 
 /** The configuration is not valid. The message names each wrong key and the expected value. */
-class ConfigError extends Error {
+class ServiceConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
@@ -26,10 +26,10 @@ export function loadConfig(path: string | undefined, overrides: ConfigOverrides)
       ...findSimOperatorFileErrors(result.data),
     ];
     if (errors.length === 0) return result.data;
-    throw new ConfigError(`${path ?? "configuration"}: ${errors.join("; ")}`);
+    throw new ServiceConfigError(`${path ?? "configuration"}: ${errors.join("; ")}`);
   }
   const issues = listIssues(result.error, configSchema).map((issue) => `${issue.path}: ${issue.reason}`);
-  throw new ConfigError(`${path ?? "configuration"}: ${issues.join("; ")}`);
+  throw new ServiceConfigError(`${path ?? "configuration"}: ${issues.join("; ")}`);
 }
 
 function readObject(path: string): object {
@@ -37,15 +37,15 @@ function readObject(path: string): object {
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    throw new ConfigError(`${path} cannot be read: ${(error as NodeJS.ErrnoException).code}`, { cause: error });
+    throw new ServiceConfigError(`${path} cannot be read: ${(error as NodeJS.ErrnoException).code}`, { cause: error });
   }
   let value: unknown;
   try {
     value = parseBoundedJson(text, "file");
   } catch (error) {
     const what = error instanceof JsonLimitError ? error.message : "not valid JSON";
-    throw new ConfigError(`${path}: ${what}`, { cause: error });
+    throw new ServiceConfigError(`${path}: ${what}`, { cause: error });
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
-  throw new ConfigError(`${path}: must hold one JSON object`);
+  throw new ServiceConfigError(`${path}: must hold one JSON object`);
 }

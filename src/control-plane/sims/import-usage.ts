@@ -35,7 +35,7 @@ export async function importUsage(
   { skipUnknown, now, audit }: ImportOptions,
 ): Promise<ImportResult> {
   const known = new Map<string, boolean>();
-  const problems = new Problems();
+  const problems = new RowProblems();
   let skipped = 0;
   let read = 0;
   async function* records(): AsyncGenerator<UsageRecord> {
@@ -66,7 +66,7 @@ export async function importUsage(
 }
 
 /** What is wrong with a file, by line. */
-class Problems {
+class RowProblems {
   count = 0;
   readonly #named: { readonly line: number; readonly reason: string }[] = [];
 

@@ -36,7 +36,7 @@ interface EdgectlRequest extends RegistryRequest {
 }
 
 /** Sends requests with `fetch`. Follows redirects without the credentials for another origin, and never out of TLS. */
-export class Transport {
+export class FetchTransport {
   readonly #fetch: typeof globalThis.fetch;
   readonly #signal: AbortSignal;
 
@@ -110,7 +110,7 @@ const STALL_MS = 60_000;
 export class RegistrySession {
   readonly address: ImageAddress;
   readonly #io: SessionOptions["io"];
-  readonly #transport: Transport;
+  readonly #transport: FetchTransport;
   readonly #authorizer: Authorizer<FollowedResponse>;
   readonly #login: RegistryLogin | undefined;
   readonly #isPlain: boolean;
@@ -119,7 +119,7 @@ export class RegistrySession {
   constructor({ address, login, isPlain, io }: SessionOptions) {
     this.address = address;
     this.#io = io;
-    this.#transport = new Transport(io);
+    this.#transport = new FetchTransport(io);
     this.#login = login;
     this.#isPlain = isPlain;
     this.#authorizer = new Authorizer({

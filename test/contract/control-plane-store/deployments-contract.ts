@@ -74,7 +74,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       expect(results.filter(({ kind }) => kind === "created")).toHaveLength(1);
       expect(new Set(repeated.map((result) => "id" in result && result.id)).size).toBe(1);
       expect(repeated).toHaveLength(2);
-      expect(await store.deployments.findDeployment("dep_1")).toMatchObject({ status: "Fail" });
+      expect(await store.deployments.findDeployment("dep_1")).toMatchObject({ state: { status: "Fail" } });
     });
 
     test("are read as they were stored, with every field", async () => {

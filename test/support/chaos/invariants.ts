@@ -1,3 +1,4 @@
+import { parseEventStream } from "../sse-client.ts";
 import { join } from "node:path";
 import { LABELS } from "../../../src/agent/core/app/container.ts";
 import { openSnapshot } from "../../../src/lib/sqlite-snapshot.ts";
@@ -54,7 +55,7 @@ async function checkRecord(client: RetryingClient): Promise<void> {
   const path = `/edge/deployments/${client.deploymentId}`;
   const record = (await (await client.get(path)).json()) as { status: string; code?: string };
   const text = await (await client.get(`${path}/events`)).text();
-  const stored = text.split("\n").flatMap((line) => (line ? [JSON.parse(line.slice(6)) as DeploymentEvent] : []));
+  const stored = parseEventStream(text).map(({ data }) => JSON.parse(data) as DeploymentEvent);
   if (JSON.stringify(stored) !== JSON.stringify(client.events)) {
     throw new Error(`the record differs from what was streamed: ${JSON.stringify(stored)}, ${describe(client)}`);
   }

@@ -1,4 +1,4 @@
-import type { Deployments } from "../../../src/agent/steps/deployments.ts";
+import type { DeviceDeployments } from "../../../src/agent/steps/deployments.ts";
 import { readDeploymentOutcomes } from "../../../src/agent/live/deployment-outcomes.ts";
 import type { AgentStore } from "../../../src/agent/store/store.ts";
 import type { Command } from "../../../src/control-plane/core/command.ts";
@@ -87,13 +87,13 @@ export class ModelControlPlane {
   }
 
   /** Cancels a deployment for a client. */
-  cancel(agent: Deployments, id: string): void {
+  cancel(agent: DeviceDeployments, id: string): void {
     this.#change(id, requestCancel);
     if (!isFinished(this.deployment(id))) agent.cancel(id, "requested");
   }
 
   /** Handles `hello` of the device. Throws what the agent throws when it crashes in it. */
-  connect(agent: Deployments, store: AgentStore): void {
+  connect(agent: DeviceDeployments, store: AgentStore): void {
     this.#hasEvents = true;
     const epoch = ++this.#epoch;
     const held = agent.openDeployments().map((id) => ({ id, deployment: this.#deployments.get(id) }));
@@ -118,7 +118,7 @@ export class ModelControlPlane {
   }
 
   /** Delivers some of the pending events, and some of their acknowledgements. */
-  exchange(agent: Deployments, store: AgentStore): void {
+  exchange(agent: DeviceDeployments, store: AgentStore): void {
     if (!this.#hasEvents) return;
     const pending = store.pendingEvents(0, 100);
     this.#hasEvents = pending.length > 0;
@@ -131,7 +131,7 @@ export class ModelControlPlane {
     }
   }
 
-  #ask(agent: Deployments, store: AgentStore, id: string): void {
+  #ask(agent: DeviceDeployments, store: AgentStore, id: string): void {
     this.#change(id, (current, now) => markForOutcomeQuery(current, now, this.#epoch));
     const [outcome] = readDeploymentOutcomes(store, [id]);
     if (!outcome) throw new Error("the agent returned no outcome");
@@ -161,7 +161,7 @@ export class ModelControlPlane {
   }
 }
 
-function send(agent: Deployments, { id, app, command: { action, spec } }: Deployment): void {
+function send(agent: DeviceDeployments, { id, app, command: { action, spec } }: Deployment): void {
   if (action === "deploy") agent.deploy(id, spec);
   else if (action === "apply") agent.apply(id, spec);
   else agent.change(id, { action, app, spec });

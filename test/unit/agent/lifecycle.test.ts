@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
-import { Deployments } from "../../../src/agent/steps/deployments.ts";
+import { DeviceDeployments } from "../../../src/agent/steps/deployments.ts";
 import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
 import type { AppAction } from "../../../src/protocol/deployments/deployment-action.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
@@ -240,7 +240,7 @@ describe("what cannot be done", () => {
 
   it("anything of apps that are yet to be found again: it is refused, to be asked again", async () => {
     await using rig = await deployed();
-    const deployments = new Deployments(rig.services, () => true);
+    const deployments = new DeviceDeployments(rig.services, () => true);
     expect(() => deployments.change("x", { action: "stop", app: "other" })).toThrow(/try again shortly/);
     await deployments[Symbol.asyncDispose]();
   });
@@ -263,7 +263,7 @@ describe("an agent whose store was lost in the middle of an update", () => {
     const services = { ...fresh.services, engine: rig.engine, clock: rig.clock };
     await rig.deployments[Symbol.asyncDispose]();
     seen[Symbol.dispose]();
-    await using deployments = new Deployments(services);
+    await using deployments = new DeviceDeployments(services);
     const rebuild = { isSet: true, clear: () => void (rebuild.isSet = false) };
     const reconciler = new AppReconciler({
       ...services,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { logCounts, LogRing, type LogRow } from "../../../src/console/pages/log/log-ring.ts";
+import { logCounts, LogWindow, type LogRow } from "../../../src/console/pages/log/log-ring.ts";
 import { LogPosition } from "../../../src/console/pages/log/log-reader.ts";
 
 const line = (text: string, timestamp = "2026-11-20T10:00:00.000000001Z") =>
@@ -12,21 +12,21 @@ const count = (row: LogRow) => (row.kind === "omitted" ? row.lines : 1);
 
 describe("the ring of a log", () => {
   it("keeps the last lines and counts the others", () => {
-    const ring = new LogRing({ maxRows: 3, maxCharacters: 1000 });
+    const ring = new LogWindow({ maxRows: 3, maxCharacters: 1000 });
     for (const text of ["a", "b", "c", "d", "e"]) ring.push(line(text));
     expect(texts(ring.rows())).toEqual(["c", "d", "e"]);
     expect(ring.droppedLines).toBe(2);
   });
 
   it("keeps a line that alone is larger than the bound", () => {
-    const ring = new LogRing({ maxRows: 3, maxCharacters: 10 });
+    const ring = new LogWindow({ maxRows: 3, maxCharacters: 10 });
     ring.push(line("short"));
     ring.push(line("x".repeat(100)));
     expect([ring.length, ring.droppedLines]).toEqual([1, 1]);
   });
 
   it("shows adjacent gaps as one, and counts those it no longer keeps", () => {
-    const ring = new LogRing({ maxRows: 2, maxCharacters: 1000 });
+    const ring = new LogWindow({ maxRows: 2, maxCharacters: 1000 });
     ring.push({ omitted_lines: 120, omitted_bytes: 20_480 });
     ring.push({ omitted_lines: 3, omitted_bytes: 9 });
     expect(ring.rows()).toMatchObject([{ kind: "omitted", lines: 123, bytes: 20_489 }]);
@@ -37,7 +37,7 @@ describe("the ring of a log", () => {
   });
 
   it("says how many lines are shown and how many are not: gaps and notes are no lines", () => {
-    const ring = new LogRing({ maxRows: 3, maxCharacters: 1000 });
+    const ring = new LogWindow({ maxRows: 3, maxCharacters: 1000 });
     expect(logCounts(ring)).toBe("0 lines shown");
     ring.push(line("a"));
     ring.push({ omitted_lines: 1_234, omitted_bytes: 20_480 });
@@ -49,7 +49,7 @@ describe("the ring of a log", () => {
   });
 
   it("holds a log of 50 MB within its bounds", () => {
-    const ring = new LogRing();
+    const ring = new LogWindow();
     const text = "x".repeat(100);
     for (let index = 0; index < 500_000; index++) ring.push(line(text));
     expect(ring.length).toBe(5000);
@@ -63,7 +63,7 @@ describe("the ring of a log", () => {
     );
     fc.assert(
       fc.property(fc.array(entry, { maxLength: 300 }), fc.integer({ min: 1, max: 20 }), (entries, maxRows) => {
-        const ring = new LogRing({ maxRows, maxCharacters: 60 });
+        const ring = new LogWindow({ maxRows, maxCharacters: 60 });
         for (const each of entries) ring.push(each);
         const rows = ring.rows();
         const all = entries.reduce((sum, each) => sum + ("text" in each ? 1 : each.omitted_lines), 0);

@@ -8,7 +8,7 @@ const MAX_STAMP_LENGTH = 40;
 const TIME = /^\d{4}-\d\d-\d\dT/;
 
 /** Splits one output stream into lines. Buffers at most the part of a line that is kept. */
-export class LineSplitter {
+export class OutputLineSplitter {
   readonly #stream: LogLine["stream"];
   readonly #emit: (line: LogLine) => void;
   readonly #decoder = new TextDecoder();

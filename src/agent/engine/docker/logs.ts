@@ -3,7 +3,7 @@ import type { LogLine, LogRequest } from "../log.ts";
 import { requireContainer } from "./find-container.ts";
 import { getStream } from "./get.ts";
 import { Demultiplexer } from "./demultiplexer.ts";
-import { LineSplitter } from "./line-splitter.ts";
+import { OutputLineSplitter } from "./line-splitter.ts";
 
 const SECOND = 1_000_000_000n;
 /** Podman reads the time as a floating-point number, with a precision of about a quarter of a microsecond. */
@@ -55,7 +55,7 @@ const STDERR = 2;
 export async function* logLines(stream: AsyncIterable<Uint8Array>, raw: boolean): AsyncGenerator<LogLine[]> {
   let lines: LogLine[] = [];
   const emit = (line: LogLine): void => void lines.push(line);
-  const splitters = { stdout: new LineSplitter("stdout", emit), stderr: new LineSplitter("stderr", emit) };
+  const splitters = { stdout: new OutputLineSplitter("stdout", emit), stderr: new OutputLineSplitter("stderr", emit) };
   const demultiplexer = new Demultiplexer((source, bytes, isStart) => {
     const splitter = source === STDERR ? splitters.stderr : splitters.stdout;
     if (isStart) splitter.expectTime();

@@ -2,7 +2,7 @@ import { Button, Group, Progress as Bar, Stack, Text, Title } from "@mantine/cor
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useState } from "react";
 import { call } from "../../api/client.ts";
-import { type Failure, toFailure } from "../../api/failure.ts";
+import { type ApiFailure, toFailure } from "../../api/failure.ts";
 import { KEYS } from "../../api/keys.ts";
 import { usePermission } from "../../api/session.ts";
 import { Age } from "../../parts/age.tsx";
@@ -173,8 +173,8 @@ function Cancel({ assetId, deploymentId }: Pick<Props, "assetId" | "deploymentId
 
 interface Followed {
   readonly progress: Progress;
-  readonly link: Failure | undefined;
-  readonly refused: Failure | undefined;
+  readonly link: ApiFailure | undefined;
+  readonly refused: ApiFailure | undefined;
 }
 
 function useDeployment(assetId: string, deploymentId: string, onEnd: Props["onEnd"]): Followed {
@@ -186,8 +186,8 @@ function useDeployment(assetId: string, deploymentId: string, onEnd: Props["onEn
     setState({ progress: NO_PROGRESS, link: undefined, refused: undefined });
     const listener = {
       onProgress: (progress: Progress) => setState((now) => ({ ...now, progress })),
-      onLink: (link: Failure | undefined) => setState((now) => ({ ...now, link })),
-      onRefused: (refused: Failure) => setState((now) => ({ ...now, refused })),
+      onLink: (link: ApiFailure | undefined) => setState((now) => ({ ...now, link })),
+      onRefused: (refused: ApiFailure) => setState((now) => ({ ...now, refused })),
     };
     followDeployment(assetId, deploymentId, listener, controller.signal).catch((error: unknown) => {
       listener.onRefused(toFailure(error));

@@ -1,5 +1,5 @@
 import { send } from "../../api/client.ts";
-import { type Failure, toFailure } from "../../api/failure.ts";
+import { type ApiFailure, toFailure } from "../../api/failure.ts";
 import type { DeploymentEvent } from "../../api/types.ts";
 import { readMessages } from "../../live/line-stream.ts";
 import { addEvent, NO_PROGRESS, type Progress } from "./progress.ts";
@@ -10,9 +10,9 @@ const MAX_PAUSE_MS = 5000;
 export interface FollowListener {
   readonly onProgress: (progress: Progress) => void;
   /** Why the stream is cut, or `undefined` when it is open again. The deployment goes on either way. */
-  readonly onLink: (failure: Failure | undefined) => void;
+  readonly onLink: (failure: ApiFailure | undefined) => void;
   /** The stream is refused, such as for a deployment that does not exist. */
-  readonly onRefused: (failure: Failure) => void;
+  readonly onRefused: (failure: ApiFailure) => void;
 }
 
 /** Follows a deployment to its last event, from its first one. Takes the stream up again where it was cut. */

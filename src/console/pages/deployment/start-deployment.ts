@@ -2,7 +2,7 @@ import { type Arguments, type CallOptions, send } from "../../api/client.ts";
 import type { OperationName } from "../../api/operations.ts";
 import type { DeploymentEvent } from "../../api/types.ts";
 import { readMessages } from "../../live/line-stream.ts";
-import { Failure } from "../../api/failure.ts";
+import { ApiFailure } from "../../api/failure.ts";
 
 /** Starts a deployment and returns its id, which the response has before the first event. It goes on without this request. */
 export async function startDeployment<Name extends OperationName>(
@@ -13,7 +13,8 @@ export async function startDeployment<Name extends OperationName>(
   const response = await sendDeployment(name, options, idempotencyKey);
   const id = response.headers.get("deployment-id");
   await response.body?.cancel();
-  if (id === null || id === "") throw new Failure("BadResponse", "The response names no deployment.", response.status);
+  if (id === null || id === "")
+    throw new ApiFailure("BadResponse", "The response names no deployment.", response.status);
   return id;
 }
 
@@ -25,7 +26,7 @@ export async function dryRun<Name extends OperationName>(
   const response = await sendDeployment(name, options, crypto.randomUUID());
   let last: DeploymentEvent | undefined;
   if (response.body) for await (const event of readMessages(response.body)) last = event as DeploymentEvent;
-  if (!last || last.status === "Running") throw new Failure("Unreachable", "The link to the service was lost.", 0);
+  if (!last || last.status === "Running") throw new ApiFailure("Unreachable", "The link to the service was lost.", 0);
   return last;
 }
 

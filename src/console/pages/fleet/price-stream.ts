@@ -1,5 +1,5 @@
 import { send } from "../../api/client.ts";
-import { Failure } from "../../api/failure.ts";
+import { ApiFailure } from "../../api/failure.ts";
 import type { AssetPrice, RolloutPrice, RolloutPriceEvent } from "../../api/types.ts";
 import { readMessages } from "../../live/line-stream.ts";
 
@@ -20,7 +20,7 @@ const MAX_LARGEST = 10;
 /** Adds an event of the dry run. Throws `Failure` for one that says that it failed. */
 export function addPriceEvent(price: Price, event: RolloutPriceEvent): Price {
   const { status, asset, details, code = "BadResponse", message } = event;
-  if (status === "Fail" && !details) throw new Failure(code, message, 0);
+  if (status === "Fail" && !details) throw new ApiFailure(code, message, 0);
   const answered = price.answered + (asset ? 1 : 0);
   const isPriced = asset?.download_bytes !== undefined && asset.download_bytes > 0;
   const largest = isPriced ? [...price.largest, asset].toSorted(bySize).slice(0, MAX_LARGEST) : price.largest;
@@ -45,7 +45,8 @@ export async function followPrice(
     price = addPriceEvent(price, event as RolloutPriceEvent);
     onPrice(price);
   }
-  if (!price.sums) throw new Failure("Unreachable", "The link to the service was lost before all assets answered.", 0);
+  if (!price.sums)
+    throw new ApiFailure("Unreachable", "The link to the service was lost before all assets answered.", 0);
 }
 
 function bySize(a: AssetPrice, b: AssetPrice): number {

@@ -2,7 +2,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, type ReactNode, useEffect, useRef } from "react";
 import { formatBytes } from "../../parts/format-bytes.ts";
 import { SafeText } from "../../parts/safe-text.tsx";
-import { type LogRing, type LogRow, plainLine } from "./log-ring.ts";
+import { type LogWindow, type LogRow, plainLine } from "./log-ring.ts";
 import classes from "./log.module.css";
 
 const LINE_HEIGHT_PX = 20;
@@ -12,7 +12,7 @@ const MAX_LINE_LENGTH = 1000;
 const END_PX = 40;
 
 interface Props {
-  readonly ring: LogRing;
+  readonly ring: LogWindow;
   /** Changes with the ring. */
   readonly version: number;
   readonly isFollowing: boolean;

@@ -1,8 +1,8 @@
 import type { AppLogEntry } from "../../api/types.ts";
 import { send } from "../../api/client.ts";
-import { type Failure, toFailure } from "../../api/failure.ts";
+import { type ApiFailure, toFailure } from "../../api/failure.ts";
 import { readMessages } from "../../live/line-stream.ts";
-import { LogRing } from "./log-ring.ts";
+import { LogWindow } from "./log-ring.ts";
 
 /**
  * Where a log has been read to, so that it can be taken up again after the stream was cut: the service is asked for
@@ -78,7 +78,7 @@ export interface LogSnapshot {
   /** Rises with each change. */
   readonly version: number;
   readonly state: LogState;
-  readonly failure: Failure | undefined;
+  readonly failure: ApiFailure | undefined;
 }
 
 /**
@@ -86,7 +86,7 @@ export interface LogSnapshot {
  * little and counts what it leaves out.
  */
 export class LogReader {
-  readonly ring = new LogRing();
+  readonly ring = new LogWindow();
   readonly #assetId: string;
   readonly #app: string;
   readonly #position = new LogPosition();

@@ -26,7 +26,7 @@ const LOG_BOUNDS: LogBounds = { maxRows: 5000, maxCharacters: 2 * 1024 * 1024 };
  * The last rows of a log, in bounded memory. Older ones are dropped and counted. Dropping a row costs nothing but moving
  * the start; the list is copied when half of it is gone.
  */
-export class LogRing {
+export class LogWindow {
   readonly #bounds: LogBounds;
   #rows: LogRow[] = [];
   #start = 0;
@@ -138,7 +138,7 @@ export function plainLine(text: string): string {
   return text.replaceAll(COLOUR, "").replace(/\r$/, "");
 }
 
-type Counts = Pick<LogRing, "keptLines" | "leftOutLines" | "droppedLines">;
+type Counts = Pick<LogWindow, "keptLines" | "leftOutLines" | "droppedLines">;
 
 /** How many lines of a log are shown and how many are not, such as `5,000 lines shown, 12 left out between them`. */
 export function logCounts({ keptLines, leftOutLines, droppedLines }: Counts): string {

@@ -22,7 +22,7 @@ import { DeviceAdmission } from "./device-admission.ts";
 import { FrameRateLimiter } from "./frame-rate-limiter.ts";
 import { MAX_CONNECTIONS_PER_ASSET, ConnectionRegistry } from "./connection-registry.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
-import { Session } from "./session.ts";
+import { HubSession } from "./session.ts";
 import type { CurrentSession, Hello, SessionHost } from "./session-host.ts";
 
 const AGENT_PATH = "/v1/agent";
@@ -66,8 +66,8 @@ export interface HubOptions {
 /** The connections of all devices, with at most one current session per device, the newest. */
 export class DeviceHub {
   readonly #options: HubOptions;
-  readonly #sessions = new Map<string, Session>();
-  readonly #connections = new ConnectionRegistry<Session>();
+  readonly #sessions = new Map<string, HubSession>();
+  readonly #connections = new ConnectionRegistry<HubSession>();
   readonly #sockets = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -182,7 +182,7 @@ export class DeviceHub {
    * Takes up again the sessions that this instance still has, after others may have ended them: those that no later one has
    * replaced. Devices that have unfinished deployments connect again, so that what they hold is compared with the record.
    */
-  async reopenSessions(sessions: readonly Session[] = [...this.#sessions.values()]): Promise<void> {
+  async reopenSessions(sessions: readonly HubSession[] = [...this.#sessions.values()]): Promise<void> {
     const { sessions: store, instanceId, listBusyAssets } = this.#options;
     const busyAssets = await listBusyAssets();
     for (let from = 0; from < sessions.length; from += MAX_REOPENED_AT_ONCE) {
@@ -235,7 +235,7 @@ export class DeviceHub {
     const { access } = this.#options;
     const host = this.#host;
     if (!host || this.#stopping.signal.aborted || this.#isSendingAway) return socket.close(CLOSE_CODES.restart);
-    const session = new Session({ id: randomUUID(), socket, asset }, host);
+    const session = new HubSession({ id: randomUUID(), socket, asset }, host);
     const surplus = this.#connections.add(session);
     session.watching = access.watch(deviceSubject(asset.uuid), this.#tokenCheck(tokenHash), () => {
       void this.#closeRevoked(session, host);
@@ -262,7 +262,7 @@ export class DeviceHub {
    * stored later stays.
    */
   async #becomeCurrent(
-    session: Session,
+    session: HubSession,
     { protocol, agent_version: agentVersion }: Pick<Hello, "protocol" | "agent_version">,
     handlers: Handlers,
   ): Promise<CurrentSession | undefined> {
@@ -300,7 +300,7 @@ export class DeviceHub {
   }
 
   /** Tells the device first what it must undo: it cannot connect again to hear of it. */
-  async #closeRevoked(session: Session, { delivery }: Handlers): Promise<void> {
+  async #closeRevoked(session: HubSession, { delivery }: Handlers): Promise<void> {
     try {
       await this.#repeat(async () => {
         if (session.isCurrent) await delivery.deliverCancellations(session);
@@ -314,7 +314,7 @@ export class DeviceHub {
   }
 
   /** The session is over in the store. If the asset was removed, its session is closed for that reason. */
-  async #closeStale(session: Session, handlers: Handlers): Promise<void> {
+  async #closeStale(session: HubSession, handlers: Handlers): Promise<void> {
     try {
       const { sessions } = this.#options;
       const stored = await this.#repeat(() => sessions.find(session.assetUuid), MAX_FAREWELL_ATTEMPTS);
@@ -326,7 +326,7 @@ export class DeviceHub {
     closeReplaced(session);
   }
 
-  #trackClosing(session: Session): void {
+  #trackClosing(session: HubSession): void {
     const { assetUuid } = session;
     const before = this.#closing.get(assetUuid);
     const waitUntilIdle = async (): Promise<void> => {
@@ -337,14 +337,14 @@ export class DeviceHub {
     this.#closing.set(assetUuid, idle);
   }
 
-  #onSessionClosed(session: Session, handlers: Handlers): void {
+  #onSessionClosed(session: HubSession, handlers: Handlers): void {
     session.watching?.[Symbol.dispose]();
     this.#connections.delete(session);
     if (this.#connections.size === 0) this.#onAllClosed?.();
     if (this.#sessions.get(session.assetUuid) === session) this.#endCurrent(session, handlers);
   }
 
-  #endCurrent(session: Session, { deploymentHandler }: Handlers): void {
+  #endCurrent(session: HubSession, { deploymentHandler }: Handlers): void {
     const { sessions, clock, logger } = this.#options;
     this.#sessions.delete(session.assetUuid);
     this.#trackClosing(session);
@@ -363,7 +363,7 @@ export class DeviceHub {
   }
 
   /** Handles the session's last frames first. */
-  async #notifyDisconnected(session: Session, handler: DeploymentHandler): Promise<void> {
+  async #notifyDisconnected(session: HubSession, handler: DeploymentHandler): Promise<void> {
     await session.whenIdle();
     await this.#repeat(async () => {
       const isOver = !this.#stopping.signal.aborted && !this.#sessions.has(session.assetUuid);
@@ -378,7 +378,7 @@ export class DeviceHub {
   }
 }
 
-function sendAway(session: Session): void {
+function sendAway(session: HubSession): void {
   session.send({
     type: "goodbye",
     reason: "this instance of edge-control does not serve any longer",

@@ -6,7 +6,7 @@ import { CLOSE_CODES } from "../../../protocol/link/frames.ts";
 import type { Bus } from "../../bus/bus.ts";
 import type { SessionStore } from "../../store/sessions.ts";
 import { logStoreError } from "../../store/unavailable.ts";
-import type { Session } from "./session.ts";
+import type { HubSession } from "./session.ts";
 
 /** How often the sessions are compared with those on record. */
 const COMPARE_INTERVAL_MS = 30_000;
@@ -20,9 +20,9 @@ export interface SessionComparisonOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Returns the current sessions. */
-  readonly current: () => readonly Session[];
+  readonly current: () => readonly HubSession[];
   /** Takes these up again in the store, and closes those that a later one has replaced. */
-  readonly reopen: (sessions: readonly Session[]) => Promise<void>;
+  readonly reopen: (sessions: readonly HubSession[]) => Promise<void>;
 }
 
 /**
@@ -69,6 +69,6 @@ export class SessionComparison implements Disposable {
   }
 }
 
-export function closeReplaced(session: Session): void {
+export function closeReplaced(session: HubSession): void {
   session.close(CLOSE_CODES.replaced, "replaced by a newer connection");
 }

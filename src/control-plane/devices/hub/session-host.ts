@@ -6,7 +6,7 @@ import type { DeliveryHandler, DeploymentHandler, ReportHandler } from "../handl
 import type { Observer } from "../../metrics/observer.ts";
 import type { FrameRateLimiter } from "./frame-rate-limiter.ts";
 import type { AgentFrame } from "../../../protocol/link/frames.ts";
-import type { Session } from "./session.ts";
+import type { HubSession } from "./session.ts";
 
 export type Hello = Extract<AgentFrame, { type: "hello" }>;
 
@@ -24,14 +24,14 @@ export interface SessionHost {
    * the session is over by then.
    */
   readonly becomeCurrent: (
-    session: Session,
+    session: HubSession,
     hello: Pick<Hello, "protocol" | "agent_version">,
   ) => Promise<CurrentSession | undefined>;
-  readonly onClosed: (session: Session) => void;
+  readonly onClosed: (session: HubSession) => void;
   /** Whether this is still the device's current session. */
-  readonly isCurrent: (session: Session) => boolean;
+  readonly isCurrent: (session: HubSession) => boolean;
   /** A write was refused, since a later session has replaced this one or the asset was removed. */
-  readonly onStale: (session: Session) => Promise<void>;
+  readonly onStale: (session: HubSession) => Promise<void>;
 }
 
 export interface Connection {

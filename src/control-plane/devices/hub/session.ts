@@ -30,7 +30,7 @@ interface RawMessage {
 }
 
 /** One connection of a device, from before its hello until it is closed. */
-export class Session implements DeviceSession {
+export class HubSession implements DeviceSession {
   readonly id: string;
   readonly assetUuid: string;
   readonly #host: SessionHost;

@@ -15,7 +15,7 @@ const KEPT_MS = 10 * 60_000;
 const MAX_KEPT = 1_000;
 
 /** Finds fleets by SID: answers about SIMs have nothing else. An account has few of them, which change seldom. */
-export class Fleets {
+export class SuperSimFleets {
   readonly #http: OperatorHttp;
   readonly #clock: Clock;
   readonly #kept = new Map<string, { readonly fleet: OperatorFleet; readonly untilMs: number }>();
@@ -29,7 +29,7 @@ export class Fleets {
   async find(sid: string, signal: AbortSignal): Promise<OperatorFleet> {
     const kept = this.#kept.get(sid);
     if (kept && this.#clock.monotonic() < kept.untilMs) return kept.fleet;
-    const path = `/v1/Fleets/${encodeURIComponent(sid)}`;
+    const path = `/v1/SuperSimFleets/${encodeURIComponent(sid)}`;
     const { status, body } = await this.#http.send({ method: "GET", path }, signal, true);
     const fleet = status === 404 ? { name: sid, limitMegabytes: undefined } : toFleet(body);
     if (this.#kept.size >= MAX_KEPT) this.#kept.clear();

@@ -16,7 +16,7 @@ import {
   type SimOperator,
   SimOperatorError,
 } from "../sim-operator.ts";
-import { Fleets } from "./fleets.ts";
+import { SuperSimFleets } from "./fleets.ts";
 import { SIM_SID, type SuperSimAnswer, superSimSchema, usagePageSchema } from "./responses.ts";
 import { superSimAuthorization, type SuperSimCredentials } from "./super-sim-authorization.ts";
 
@@ -54,12 +54,12 @@ const CHECKS: readonly CheckCall[] = [
 export class SuperSimOperator implements SimOperator {
   readonly usagePeriod = "hour";
   readonly #http: OperatorHttp;
-  readonly #fleets: Fleets;
+  readonly #fleets: SuperSimFleets;
 
   constructor({ credentials, url, clock, observer }: SuperSimOptions) {
     const authorization = superSimAuthorization(credentials, clock);
     this.#http = new OperatorHttp({ baseUrl: url, authorization, clock, rates: RATES, type: "supersim", observer });
-    this.#fleets = new Fleets(this.#http, clock);
+    this.#fleets = new SuperSimFleets(this.#http, clock);
   }
 
   async findSim(sim: OperatorSim, signal: AbortSignal): Promise<ObservedSim | undefined> {

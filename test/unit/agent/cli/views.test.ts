@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { printActivity } from "../../../../src/agent/cli/activity-view.ts";
-import { Printer } from "../../../../src/agent/cli/printer.ts";
+import { AgentPrinter } from "../../../../src/agent/cli/printer.ts";
 import { renderApps, renderStatus, shortTime } from "../../../../src/agent/cli/status-view.ts";
 import type { Activity, Status } from "../../../../src/agent/local/api.ts";
 import { troublesOf } from "../../../../src/agent/local/troubles.ts";
@@ -53,9 +53,9 @@ const hostile = fc.string({ unit: "binary", maxLength: 60 });
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u0009\u000B-\u001F\u007F-\u009F]/;
 
-function printed(print: (printer: Printer) => void, columns?: number): string {
+function printed(print: (printer: AgentPrinter) => void, columns?: number): string {
   const stdout = new MemoryOutput(columns);
-  print(new Printer({ stdout, stderr: new MemoryOutput(), env: { ...ENV, NO_COLOR: "1" } }, false));
+  print(new AgentPrinter({ stdout, stderr: new MemoryOutput(), env: { ...ENV, NO_COLOR: "1" } }, false));
   return stdout.text;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Transport } from "../../../../src/edgectl/registry/session.ts";
+import { FetchTransport } from "../../../../src/edgectl/registry/session.ts";
 
 const { signal } = new AbortController();
 const GET = {
@@ -17,7 +17,7 @@ function redirecting(...locations: readonly string[]) {
     const location = left.shift();
     return location === undefined ? new Response("bytes") : new Response(null, { status: 307, headers: { location } });
   };
-  return { asked, transport: new Transport({ fetch, interrupted: signal }) };
+  return { asked, transport: new FetchTransport({ fetch, interrupted: signal }) };
 }
 
 test("a redirect to another origin is followed without the credentials", async () => {
