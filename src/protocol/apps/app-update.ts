@@ -15,7 +15,13 @@ export const appUpdateSchema = z
     name: z
       .never("the name of an app cannot change; deploy under the new name and remove this one")
       .optional()
-      .meta({ description: "Not allowed: the name of an app cannot change." }),
+      // Documented as what is accepted over HTTP: a body that repeats the name of the path, such as the app's own file.
+      .meta({
+        type: "string",
+        not: undefined,
+        maxLength: 64,
+        description: "The app's own name, as in the path; it cannot change.",
+      }),
     image: imageReference.exactOptional(),
     host_network: hostNetwork.exactOptional(),
     privileged: privileged.exactOptional(),

@@ -93,7 +93,7 @@ export function closestName(unknown: string, known: readonly string[]): string |
     known.find((name) => letters(name) === plain) ??
     aliases.find((alias) => known.includes(alias)) ??
     known.find((name) => letters(name.replace(UNITS, "")) === plain) ??
-    nearest(plain, known)
+    nearest(unknown, known)
   );
 }
 
@@ -102,13 +102,15 @@ function letters(name: string): string {
   return name.replaceAll(/[-_.\s]/g, "").toLowerCase();
 }
 
-function nearest(plain: string, known: readonly string[]): string | undefined {
+function nearest(unknown: string, known: readonly string[]): string | undefined {
+  const plain = letters(unknown);
   // A short name becomes any other with two changes.
   const allowed = Math.min(MAX_DISTANCE, Math.floor(plain.length / 3));
   const ranked = known
     .map((name) => ({ name, distance: editDistance(plain, letters(name)) }))
     .filter(({ distance }) => distance <= allowed)
-    .toSorted((a, b) => a.distance - b.distance);
+    // Of two that are as near, such as `no_healthcheck` and `healthcheck` to `o_healthcheck`, the one with the same separators.
+    .toSorted((a, b) => a.distance - b.distance || editDistance(unknown, a.name) - editDistance(unknown, b.name));
   return ranked[0]?.name;
 }
 

@@ -69,7 +69,7 @@ export function engineContract(
         // Podman does not tell; its own pull knows.
         if (info.kind === "docker") expect(info.insecureRegistries).toContain("127.0.0.0/8");
         expect(info.dataRoot).toMatch(/^\//);
-        expect(info.limits).toEqual({ memory: true, cpu: true });
+        expect(info.limits).toMatchObject({ memory: true, cpu: true });
         const { kind, version } = await harness().engine.identify(unaborted);
         expect({ kind, version }).toEqual({ kind: info.kind, version: info.version });
       });

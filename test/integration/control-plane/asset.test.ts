@@ -33,6 +33,7 @@ test("an asset is found by each of its identifiers, and only by its own account"
     last_seen: null,
     agent_version: null,
     accepted_at: expect.any(Number),
+    updated_at: expect.any(Number),
     tags: {},
     attention: [],
   };

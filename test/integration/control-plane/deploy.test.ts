@@ -17,7 +17,7 @@ const app = { name: "web", image: "registry.example.com/web:1" };
 test("a deployment is sent to the device and its events are streamed to the byte", async () => {
   const { uuid, deviceToken } = await control.asset(account);
   await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
-  const body = { ...app, environments: [{ key: "A", value: "1" }], ports: [{ host_port: 1, target_port: 80 }] };
+  const body = { ...app, environments: [{ key: "A", value: "1" }], ports: [{ host_port: 30_001, target_port: 80 }] };
   const stream = await openStream(`${control.url}/v1/assets/${uuid}/edge/apps`, { apiKey: account.apiKey, body });
   expect(stream.status).toBe(200);
   expect(stream.headers).toMatchObject({

@@ -185,7 +185,7 @@ test("the record has what was streamed, newest first, page by page, and is hidde
   const one = await fetch(`${base}/${ids[0]}`, { headers });
   expect(await one.json()).toEqual({
     deployment_id: ids[0],
-    asset_uuid: uuid,
+    asset_id: uuid,
     app: "c",
     action: "deploy",
     image: "web:1",

@@ -46,8 +46,8 @@ const ANY_ERROR = {
   additionalProperties: false,
 };
 
-/** Statuses of refusals that belong to no operation: those of the response `default`. */
-const OF_NO_OPERATION: ReadonlySet<number> = new Set([405, 408, 431]);
+/** Statuses of errors that belong to no operation: those of the response `default`. */
+const OF_NO_OPERATION: ReadonlySet<number> = new Set([405, 408, 431, 500]);
 
 /** Takes any parameter: those of OpenID Connect and its extensions. */
 const ANY_QUERY = "/v1/oidc/callback";

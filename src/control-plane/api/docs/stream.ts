@@ -33,13 +33,15 @@ function eventStream(description: string): DocumentedResponse {
 
 /** The error responses of an endpoint that, after authentication, responds with one `Fail` event, or with JSON if that is asked for. */
 export function streamErrors(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
-  const documented = Object.entries(errors(...codes)).map(([status, response]): [string, DocumentedResponse] => {
-    if (status === "401") return [status, response];
-    // One of them: the JSON has an example for each code.
-    const [refusal] = Object.values(response.content["application/json"]?.examples ?? {});
-    const body = messages(deploymentEventSchema, refusal ? [toRefusal(refusal.value as ErrorBody)] : []);
-    return [status, { ...response, content: { "text/event-stream": body, ...response.content } }];
-  });
+  const documented = Object.entries(errors(...codes, "Internal")).map(
+    ([status, response]): [string, DocumentedResponse] => {
+      if (status === "401") return [status, response];
+      // One of them: the JSON has an example for each code.
+      const [refusal] = Object.values(response.content["application/json"]?.examples ?? {});
+      const body = messages(deploymentEventSchema, refusal ? [toRefusal(refusal.value as ErrorBody)] : []);
+      return [status, { ...response, content: { "text/event-stream": body, ...response.content } }];
+    },
+  );
   return Object.fromEntries(documented);
 }
 
