@@ -29,7 +29,7 @@ export class SuperSimFleets {
   async find(sid: string, signal: AbortSignal): Promise<OperatorFleet> {
     const kept = this.#kept.get(sid);
     if (kept && this.#clock.monotonic() < kept.untilMs) return kept.fleet;
-    const path = `/v1/SuperSimFleets/${encodeURIComponent(sid)}`;
+    const path = `/v1/Fleets/${encodeURIComponent(sid)}`;
     const { status, body } = await this.#http.send({ method: "GET", path }, signal, true);
     const fleet = status === 404 ? { name: sid, limitMegabytes: undefined } : toFleet(body);
     if (this.#kept.size >= MAX_KEPT) this.#kept.clear();
