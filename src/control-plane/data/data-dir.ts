@@ -17,7 +17,9 @@ const LOCK = "server.lock";
 
 /** What a server opens. */
 const USED = [DATABASE, `${DATABASE}-wal`, `${DATABASE}-shm`, LOCK];
-const isManaged = (name: string): boolean => name.startsWith(DATABASE) || name.startsWith(LOCK);
+/** The address at which the console was served last, for links that commands make. */
+const CONSOLE_URL_FILE = "console-url";
+const isManaged = (name: string): boolean => [DATABASE, LOCK, CONSOLE_URL_FILE].some((own) => name.startsWith(own));
 
 /** A file of the data directory belongs to another user. The message says which, and the command that mends it. */
 class ForeignFileError extends Error {
