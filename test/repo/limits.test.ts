@@ -86,6 +86,8 @@ import {
 } from "../../src/protocol/limits.ts";
 import { JSON_LIMITS, MAX_NESTING_DEPTH } from "../../src/protocol/values/bounded-json.ts";
 import { MAX_STREAM_CREDIT, MAX_STREAMS_PER_CONNECTION } from "../../src/protocol/link/streams.ts";
+import { MAX_PAGE_ENTRIES, MAX_PAGE_MS } from "../../src/control-plane/api/usage/list-usages.ts";
+import { MAX_SCANNED } from "../../src/control-plane/store/deployment-lists.ts";
 import { MAX_USAGE_DAYS } from "../../src/protocol/assets/usage.ts";
 
 const config = configSchema.parse({});
@@ -108,6 +110,8 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "request body with files of an app": `${kib(MAX_APP_REQUEST_BYTES)}, ${kib(MAX_REQUEST_BYTES)} without the files`,
   "values in a request body": `${count(JSON_LIMITS.request.maxValues)}, nested ${MAX_NESTING_DEPTH} deep`,
   "specifications behind one page of deployments": mib(MAX_PAGE_BYTES),
+  "deployments looked at for one page of the account's": count(MAX_SCANNED),
+  "one page of the usage of all SIMs": `${seconds(MAX_PAGE_MS)}, or ${count(MAX_PAGE_ENTRIES)} entries`,
   "usage asked for at once": `${MAX_USAGE_DAYS} days`,
   "open event streams of one account": `\`max_streams_per_account\`, ${count(config.max_streams_per_account)}`,
   "open event streams of one deployment": count(MAX_STREAMS_PER_DEPLOYMENT),

@@ -20,8 +20,8 @@ const DEFAULT_PAGE_SIZE = 50;
 /** SIMs that are read at once. An operator may have to be asked for each. */
 const AT_ONCE = 8;
 /** A page ends early after this time, or with so many entries. It has `AT_ONCE` SIMs at least. */
-const MAX_PAGE_MS = 15_000;
-const MAX_PAGE_ENTRIES = 10_000;
+export const MAX_PAGE_MS = 15_000;
+export const MAX_PAGE_ENTRIES = 10_000;
 
 /** `GET /v1/usages`: the usage of all SIMs of the account. */
 export function listUsages(api: Api, context: ApiContext): void {
