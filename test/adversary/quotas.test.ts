@@ -81,17 +81,20 @@ test("an account stores no more than its quota, others are not affected, and ret
 test("a repeated request joins its deployment even if the quota is used up", async () => {
   await using control = await startControlPlane({ config: { storage_mib_per_account: 1 } });
   const account = await control.account();
-  const { uuid } = await control.asset(account);
+  const asset = await control.asset(account);
+  await using device = await FakeDevice.connect(control.agentUrl, asset.deviceToken);
   const repeat = () =>
-    openStream(`${control.url}/v1/assets/${uuid}/edge/apps`, {
+    openStream(`${control.url}/v1/assets/${asset.uuid}/edge/apps`, {
       apiKey: account.apiKey,
       body: LARGE,
       headers: { "Idempotency-Key": "once" },
     });
   using first = await repeat();
-  await first.ended;
+  // It is under way: one that has failed since its device is away would be begun again.
+  await device.next("deploy");
+  const away = await control.asset(account);
   await waitFor("a full account", async () => {
-    using stream = await deployTo(control, account, uuid);
+    using stream = await deployTo(control, account, away.uuid);
     return stream.status === 429;
   });
   using again = await repeat();
