@@ -1,3 +1,4 @@
+import { ociArchitecture } from "../../lib/release/architecture.ts";
 import type { StatsFs } from "node:fs";
 import { readFile, statfs } from "node:fs/promises";
 import { arch, cpus, hostname, release, totalmem } from "node:os";
@@ -55,7 +56,7 @@ async function readDeviceFacts(
   return {
     agent_version: agentVersion.slice(0, 64),
     engine: engine ? { kind: engine.kind, version: engine.version.slice(0, 64) } : null,
-    architecture: ARCHITECTURES[arch()] ?? arch(),
+    architecture: ociArchitecture(arch()),
     os,
     kernel: release().slice(0, 128),
     hostname: hostname().slice(0, 256),
@@ -67,9 +68,6 @@ async function readDeviceFacts(
     ...(disk && disk.blocks > 0 && { disk_low: disk.bavail / disk.blocks < minFreeShare }),
   };
 }
-
-/** Architecture names as images use them. */
-const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64" };
 
 async function osName(): Promise<string | null> {
   const text = await readText("/etc/os-release");

@@ -7,7 +7,7 @@ import type { RunEnd } from "../core/app/container-status.ts";
 import { foreignText } from "../core/app/app-changes.ts";
 import { declaredSecretsOf } from "../core/app/secrets.ts";
 import { heldText } from "../core/service/crash-loop.ts";
-import { findFailedDisk } from "../core/host/failed-disk.ts";
+import { findFailedDisk } from "../core/host/disk-fault.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
 import type { ContainerState } from "../engine/engine.ts";

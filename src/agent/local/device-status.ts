@@ -3,7 +3,7 @@ import { errorText } from "../../lib/error-text.ts";
 import { foreignText } from "../core/app/app-changes.ts";
 import { appState } from "../core/app/app-state.ts";
 import { type HeldWork, heldText } from "../core/service/crash-loop.ts";
-import { failedDiskText, findFailedDisk } from "../core/host/failed-disk.ts";
+import { failedDiskText, findFailedDisk } from "../core/host/disk-fault.ts";
 import type { MountEntry } from "../core/policy/mountinfo.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import type { Engine } from "../engine/engine.ts";

@@ -1,5 +1,4 @@
 import { addedFieldsIn, type UsedField } from "../apps/added-fields.ts";
-import { appliedApps } from "../apps/applied-apps.ts";
 import type { DeployOptions } from "../apps/deploy-request.ts";
 import type { DeploymentAction } from "../deployments/deployment-action.ts";
 import type { QueryKind } from "./device-query.ts";
@@ -127,4 +126,18 @@ interface ApplyEntry {
 /** Returns the added fields of all apps, each once. */
 function uniqueFields(apps: readonly unknown[]): UsedField[] {
   return [...new Map(apps.flatMap(addedFieldsIn).map((field) => [field.path, field])).values()];
+}
+
+/** Returns the specifications of the apps in an apply request, as far as it has any. */
+function appliedApps(request: unknown): unknown[] {
+  return entriesOf(request).flatMap((entry) => (isObject(entry) && "app" in entry ? [entry["app"]] : []));
+}
+
+function entriesOf(request: unknown): readonly unknown[] {
+  const apps = isObject(request) ? request["apps"] : undefined;
+  return Array.isArray(apps) ? apps : [];
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

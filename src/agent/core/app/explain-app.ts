@@ -8,7 +8,7 @@ import {
   missingDeviceText,
   notRepairedText,
 } from "./app-state.ts";
-import { failedDiskAdvice, failedDiskText } from "../host/failed-disk.ts";
+import { failedDiskAdvice, failedDiskText } from "../host/disk-fault.ts";
 import { decisionOn, isLeftover } from "./container-decision.ts";
 import type { RunEnd } from "./container-status.ts";
 import type { RestartPolicy } from "./restart-policy.ts";

@@ -67,6 +67,7 @@ async function probeAgentFiles(context: ProbeContext): Promise<CheckResult> {
 
 /** A link whose target is not there usually leads to a disk that is not mounted. The agent does not make that target. */
 async function describeMissing(directory: string): Promise<CheckResult> {
+  // Not a link: it is not there at all.
   const target = await readlink(directory).catch(() => undefined);
   if (target === undefined) return good(`${directory} does not exist yet; the agent makes it.`);
   return bad(

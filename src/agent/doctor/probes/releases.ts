@@ -24,6 +24,7 @@ export const probeReleases: Probe = async () => {
 
 /** `undefined` if there is none. The updater checks more than their number. */
 async function countKeys(): Promise<number | undefined> {
+  // Without the folder, as where the agent is a container, no release is taken.
   const names = await readdir(join(PACKAGE_FOLDER, KEYS)).catch(() => []);
   return names.filter((name) => name.endsWith(".pem")).length || undefined;
 }

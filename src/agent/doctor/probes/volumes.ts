@@ -4,7 +4,7 @@ import { normalizePath } from "../../../protocol/values/normalize-path.ts";
 import { bindsOf } from "../../../protocol/apps/volume-fields.ts";
 import type { AppRecord } from "../../core/deployment/record.ts";
 import type { CheckResult } from "../../core/doctor/checks.ts";
-import { failedDiskAdvice, findFailedDisk } from "../../core/host/failed-disk.ts";
+import { failedDiskAdvice, findFailedDisk } from "../../core/host/disk-fault.ts";
 import { describeDiskFault } from "../../core/host/disk-fault.ts";
 import { isVolatile } from "../../core/host/missing-mount.ts";
 import { findUnmounted, findMount, type MountEntry, parseFstab } from "../../core/policy/mountinfo.ts";
