@@ -13,12 +13,15 @@ export type Fault =
   | { readonly kind: "no ranges" }
   /** The registry refuses temporarily. */
   | { readonly kind: "refuse"; readonly status: number; readonly retryAfter?: string }
-  /** The registry redirects to another address. */
-  | { readonly kind: "redirect" }
+  /** The registry redirects to another address, which cuts the connection after this many bytes, if given. */
+  | { readonly kind: "redirect"; readonly cutAfter?: number }
   /** The registry takes its time. */
   | { readonly kind: "wait"; readonly until: Promise<void> }
   /** The connection is cut after this many bytes. */
   | { readonly kind: "cut"; readonly after: number };
+
+/** Ends the address that a redirect leads to, with the number of bytes until it cuts. */
+const ELSEWHERE = /\?elsewhere=(\d*)$/;
 
 interface LayerRequest {
   /** Number among all layer requests, from 1. */
@@ -60,11 +63,6 @@ export class FaultyRegistry implements AsyncDisposable {
     return `127.0.0.1:${this.port}`;
   }
 
-  /** Cuts every connection. */
-  cut(): void {
-    this.#server.closeAllConnections();
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise((resolve) => {
@@ -87,17 +85,18 @@ export class FaultyRegistry implements AsyncDisposable {
       return void outgoing.end();
     }
     if (fault?.kind === "redirect") {
-      outgoing.writeHead(307, { Location: `http://${this.host}${path}?elsewhere=1` });
+      outgoing.writeHead(307, { Location: `http://${this.host}${path}?elsewhere=${fault.cutAfter ?? ""}` });
       return void outgoing.end();
     }
     if (fault?.kind === "wait") return void fault.until.then(() => this.#relay(incoming, outgoing, undefined));
-    this.#relay(incoming, outgoing, fault);
+    const cutAfter = Number(ELSEWHERE.exec(path)?.[1]);
+    this.#relay(incoming, outgoing, cutAfter ? { kind: "cut", after: cutAfter } : fault);
   }
 
   #relay(incoming: IncomingMessage, outgoing: ServerResponse, fault: Fault | undefined): void {
     const headers = { ...incoming.headers };
     if (fault?.kind === "no ranges") delete headers.range;
-    const path = (incoming.url ?? "").replace(/\?elsewhere=1$/, "");
+    const path = (incoming.url ?? "").replace(ELSEWHERE, "");
     const onward = request({ host: "127.0.0.1", port: this.#port, method: incoming.method, path, headers });
     outgoing.on("close", () => onward.destroy());
     onward.on("error", () => outgoing.destroy());
