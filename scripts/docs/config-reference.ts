@@ -2,6 +2,8 @@ import { z } from "zod";
 
 /** The parts of a JSON Schema that a reference shows. */
 interface Node {
+  readonly $ref?: string;
+  readonly anyOf?: readonly Node[];
   readonly type?: string;
   readonly description?: string;
   readonly default?: unknown;
@@ -15,10 +17,25 @@ interface Node {
   readonly required?: readonly string[];
 }
 
-/** Returns a Markdown table of all keys of a configuration, with nested keys flattened. */
+/** Returns a Markdown table of all keys of a configuration or another object, with nested keys flattened. */
 export function configReference(schema: z.ZodType): string {
-  const rows = flatten("", z.toJSONSchema(schema, { io: "input" }) as Node);
+  const { $defs = {}, ...root } = z.toJSONSchema(schema, { io: "input" }) as Node & Definitions;
+  const rows = flatten("", resolveDefinitions(root, $defs));
   return ["| key | values | default | meaning |", "| --- | --- | --- | --- |", ...rows].join("\n");
+}
+
+interface Definitions {
+  readonly $defs?: Readonly<Record<string, Node>>;
+}
+
+/** Puts each shared definition in the places that refer to it. None contains itself. */
+function resolveDefinitions(node: Node, definitions: NonNullable<Definitions["$defs"]>): Node {
+  return JSON.parse(
+    JSON.stringify(node, (_key, value: Node) => {
+      const name = value?.$ref?.replace("#/$defs/", "");
+      return name === undefined ? value : { ...definitions[name], ...value, $ref: undefined };
+    }),
+  ) as Node;
 }
 
 /** Returns the JSON Schema of a configuration, for validation in editors. */
@@ -37,6 +54,7 @@ function flatten(prefix: string, node: Node): string[] {
 }
 
 function values(node: Node): string {
+  if (node.anyOf) return node.anyOf.map(values).join(", or ");
   if (node.enum) return node.enum.map((value) => `\`${String(value)}\``).join(", ");
   if (node.type === "array") return `list of ${node.items?.type ?? "anything"}s`;
   const low = node.minimum ?? node.exclusiveMinimum;

@@ -2,6 +2,7 @@ import { format } from "oxfmt";
 import { configSchema as agentConfig } from "../../src/agent/config/schema.ts";
 import { configSchema as controlConfig } from "../../src/control-plane/config/config.ts";
 import { ERRORS, type ErrorEntry } from "../../src/protocol/errors/errors.ts";
+import { rolloutStrategySchema } from "../../src/protocol/fleets/rollout-strategy.ts";
 import { composeReference } from "./compose-reference.ts";
 import { consoleTypes } from "./console-types.ts";
 import { configJsonSchema, configReference } from "./config-reference.ts";
@@ -21,6 +22,7 @@ export const GENERATED_SECTIONS: readonly GeneratedSection[] = [
   { page: "docs/errors.md", name: "error-table", generate: errorTable },
   { page: "docs/configuration.md", name: "agent", generate: () => configReference(agentConfig) },
   { page: "docs/compose.md", name: "service-keys", generate: composeReference },
+  { page: "docs/fleets.md", name: "strategy", generate: () => configReference(rolloutStrategySchema) },
   { page: "docs/service-monitoring.md", name: "metrics", generate: metricsReference },
   { page: "docs/configuration.md", name: "control", generate: () => configReference(controlConfig) },
 ];

@@ -7,6 +7,8 @@ import { Printer } from "./printer.ts";
 /** Runs one command line. Never throws: errors are printed to standard error. @param args without the program's name */
 export async function run(args: readonly string[], io: Io): Promise<number> {
   const program = createProgram(io);
+  let running: Command | undefined;
+  program.hook("preAction", (_program, command) => void (running = command));
   try {
     await program.parseAsync(args, { from: "user" });
     return EXIT.ok;
@@ -16,10 +18,25 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
       return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     if (error instanceof SilentExit) return error.exitCode;
     const failure = toFailure(error, io, program, args);
-    new Printer(io, args.includes("--json")).failure(failure);
+    new Printer(io, args.includes("--json")).failure(running ? fillIn(failure, running) : failure);
     return failure.exitCode;
   }
 }
+
+/** Puts the asset or the fleet that the command names in place of the word in the hint, so that it can be pasted. */
+function fillIn(failure: Failure, { registeredArguments, processedArgs }: Command): Failure {
+  const { message, exitCode, code, details } = failure;
+  let { hint } = failure;
+  for (const [index, argument] of registeredArguments.entries()) {
+    const [word, value]: [string, unknown] = [argument.name().toUpperCase(), processedArgs[index]];
+    // A value that a shell takes apart stays out.
+    if (!FILLED_IN.has(word) || typeof value !== "string" || !/^\w[\w.-]*$/.test(value)) continue;
+    hint = hint?.replaceAll(new RegExp(String.raw`\b${word}\b`, "g"), value);
+  }
+  return new Failure(message, { exitCode, code, details, hint });
+}
+
+const FILLED_IN = new Set(["ASSET", "FLEET"]);
 
 const HELP_CODES = new Set(["commander.help", "commander.helpDisplayed", "commander.version"]);
 

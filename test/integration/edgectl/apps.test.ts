@@ -122,7 +122,7 @@ describe("edgectl apps list and show", () => {
     rig.service.on(`GET ${WEB}`, json(404, { code: "AppNotFound", message: "There is no app of this name." }));
     const { code, stderr } = await rig.run(["apps", "show", "GW-1", "web"]);
     expect(code).toBe(4);
-    expect(stderr).toContain("edgectl apps list ASSET");
+    expect(stderr).toContain("edgectl apps list GW-1");
   });
 });
 

@@ -286,6 +286,6 @@ describe("edgectl deployments", () => {
     rig.service.on(EVENTS, json(404, { code: "DeploymentNotFound", message: "This asset has no such deployment." }));
     const { code, stderr } = await rig.user.run(["deployments", "watch", "GW-1", "dep_1"], { env: rig.env });
     expect(code).toBe(4);
-    expect(stderr).toContain("edgectl deployments list ASSET");
+    expect(stderr).toContain("edgectl deployments list GW-1");
   });
 });

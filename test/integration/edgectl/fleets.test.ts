@@ -208,7 +208,7 @@ test("what a dry run shows is what is started; a rollout that waits for people s
   const back = await rig.run(["rollouts", "rollback", "kiosks", "--yes"]);
   expect(back).toMatchObject({ code: 1, stdout: "" });
   expect(back.stderr).toContain("The rollout has succeeded and cannot be rolled back.");
-  expect(back.stderr).toContain("edgectl rollouts create FLEET --revision 1");
+  expect(back.stderr).toContain("edgectl rollouts create kiosks --revision 1");
   expect((await rig.run(["fleets", "remove", "kiosks", "--yes"])).stdout).toContain("stays on 3 assets");
 });
 
