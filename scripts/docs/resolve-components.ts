@@ -1,12 +1,12 @@
 /** Kinds of components that are put in the places that refer to them. Schemas stay shared: they may contain themselves. */
-const RESOLVED = /^#\/components\/(parameters|responses|headers)\/([^/]+)$/;
+const RESOLVED = /^#\/components\/(parameters|responses|headers|examples)\/([^/]+)$/;
 
 interface Document {
   readonly paths: unknown;
   readonly components: object;
 }
 
-/** Puts each shared parameter, response and header of an OpenAPI document in its places. */
+/** Puts each shared parameter, response, header and example of an OpenAPI document in its places. */
 export function resolveComponents<T extends Document>(document: T): T {
   const components = document.components as Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   const resolve = (value: unknown): unknown => {

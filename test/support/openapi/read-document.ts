@@ -2,7 +2,7 @@ import { resolveComponents } from "../../../scripts/docs/resolve-components.ts";
 import type { OpenApiDocument } from "./conformance.ts";
 
 /**
- * Returns the OpenAPI document of a server with each parameter, response and header in its places.
+ * Returns the OpenAPI document of a server with each parameter, response, header and example in its places.
  *
  * @param url the server's address, such as `http://127.0.0.1:40123`
  */

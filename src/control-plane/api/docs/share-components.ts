@@ -1,4 +1,5 @@
-type Fields = Readonly<Record<string, unknown>>;
+import { fieldsOf, SharedFields, withSharedFields } from "./share-fields.ts";
+import { type Fields, mapValues, type Named, pascalCase, Shared } from "./shared.ts";
 
 interface Operation extends Fields {
   readonly parameters?: readonly Parameter[];
@@ -20,11 +21,8 @@ interface Document {
   readonly paths?: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
-/** A field of several schemas is worth a name from this length on, in characters. */
-const MIN_FIELD_LENGTH = 120;
-
 /**
- * Moves the parameters, response headers and responses that several operations have, and the larger fields that several
+ * Moves the parameters, response headers, examples and responses that several operations have, and the fields that several
  * schemas have, to the components of an OpenAPI document.
  * Most of it would be repetitions of them otherwise, and clients that are generated from it, too.
  */
@@ -32,36 +30,44 @@ export function shareComponents(document: object): object {
   const { components, paths = {}, ...rest } = document as Document;
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
   const responses = operations.flatMap((operation) => Object.values(operation.responses ?? {}));
+
+  const sharedResponses = new Shared("responses", responses.flatMap(nameOf));
+  // What one response has twice is in it once: the others refer to it.
+  const different = [...new Map(responses.map((response) => [JSON.stringify(response), response])).values()];
   const sharedHeaders = new Shared(
     "headers",
-    responses.flatMap((response) => Object.entries(response.headers ?? {})),
+    different.flatMap(({ headers = {} }) => Object.entries(headers)),
   );
-  const withHeaders = (response: Response): Response =>
-    response.headers
-      ? { ...response, headers: mapValues(response.headers, (header) => sharedHeaders.reference(header)) }
-      : response;
-  const sharedResponses = new Shared(
-    "responses",
-    responses.map(withHeaders).flatMap((response) => {
-      const name = responseName(response);
-      return name === undefined ? [] : [[name, response]];
+  const sharedExamples = new Shared(
+    "examples",
+    different.flatMap(({ content = {} }) =>
+      Object.values(content).flatMap(({ examples = {} }) => namedExamples(examples)),
+    ),
+  );
+  const inside = (response: Response): Response => ({
+    ...response,
+    ...(response.headers && { headers: mapValues(response.headers, (header) => sharedHeaders.reference(header)) }),
+    ...(response.content && {
+      content: mapValues(response.content, (body) => ({
+        ...body,
+        ...(body.examples && { examples: mapValues(body.examples, (example) => sharedExamples.reference(example)) }),
+      })),
     }),
-  );
+  });
   const sharedParameters = new Shared(
     "parameters",
     operations.flatMap(({ parameters = [] }) => parameters.map((each): Named => [pascalCase(each.name), each])),
   );
   const schemas = (components?.["schemas"] ?? {}) as Fields;
-  const sharedFields = new Shared(
-    "schemas",
-    fieldsOf(schemas).filter(([, field]) => JSON.stringify(field).length >= MIN_FIELD_LENGTH),
-    schemas,
-  );
+  const sharedFields = new SharedFields(fieldsOf(schemas), schemas);
   const share = ({ parameters, responses: own = {}, ...operation }: Operation): Operation =>
     ({
       ...operation,
       ...(parameters && { parameters: parameters.map((each) => sharedParameters.reference(each)) }),
-      responses: mapValues(own, (response) => sharedResponses.reference(withHeaders(response))),
+      responses: mapValues(own, (response) => {
+        const reference = sharedResponses.reference(response);
+        return reference === response ? inside(response) : reference;
+      }),
     }) as Operation;
   return {
     ...rest,
@@ -74,99 +80,39 @@ export function shareComponents(document: object): object {
       },
       parameters: sharedParameters.components,
       headers: sharedHeaders.components,
-      responses: sharedResponses.components,
+      examples: sharedExamples.components,
+      responses: mapValues(sharedResponses.components, (response) => inside(response as Response)),
     },
   };
 }
 
-type Named = readonly [name: string, value: unknown];
+/** Codes that most operations have: they name a response only if it has no others, and then the first of them does. */
+const COMMON_CODES: ReadonlySet<string> = new Set([
+  "BadRequest",
+  "InvalidRequest",
+  "TooManyRequests",
+  "ServiceUnavailable",
+  "Forbidden",
+  "CrossSiteRequest",
+  "IdempotencyKeyReused",
+  "IdempotencyInProgress",
+  "IdempotencyResponseLost",
+]);
 
-/** Components of one kind: the values that occur more than once. */
-class Shared {
-  readonly components: Record<string, unknown> = {};
-  readonly #kind: string;
-  readonly #taken: Fields;
-  /** Name by the text of the value. */
-  readonly #names = new Map<string, string>();
-
-  /** @param taken components whose names are not free */
-  constructor(kind: string, all: readonly Named[], taken: Fields = {}) {
-    this.#kind = kind;
-    this.#taken = taken;
-    const byText = Map.groupBy(all, ([, value]) => JSON.stringify(value));
-    const several = [...byText].filter(([, found]) => found.length > 1);
-    // The value that is used most has the plain name.
-    for (const [text, [first]] of several.toSorted(([, a], [, b]) => b.length - a.length)) {
-      const [name, value] = first as Named;
-      const free = this.#freeName(name);
-      this.components[free] = value;
-      this.#names.set(text, free);
-    }
-  }
-
-  /** The value itself, if it occurs only once. */
-  reference(value: unknown): unknown {
-    const name = this.#names.get(JSON.stringify(value));
-    return name === undefined ? value : { $ref: `#/components/${this.#kind}/${name}` };
-  }
-
-  #freeName(name: string): string {
-    for (let number = 1; ; number++) {
-      const candidate = number === 1 ? name : `${name}${number}`;
-      if (!(candidate in this.components) && !(candidate in this.#taken)) return candidate;
-    }
-  }
-}
-
-/** The fields of objects anywhere in a schema, or in a map of schemas. */
-function fieldsOf(schema: unknown): Named[] {
-  if (typeof schema !== "object" || schema === null) return [];
-  const { properties, ...rest } = schema as Fields;
-  const fields = isMap(properties)
-    ? Object.entries(properties).map(([name, field]): Named => [pascalCase(name), field])
-    : [];
-  return [...fields, ...[...fields.map(([, field]) => field), ...Object.values(rest)].flatMap(fieldsOf)];
-}
-
-function withSharedFields(schema: unknown, shared: Shared): unknown {
-  if (Array.isArray(schema)) return schema.map((each: unknown) => withSharedFields(each, shared));
-  if (!isMap(schema)) return schema;
-  return Object.fromEntries(
-    Object.entries(schema).map(([key, value]) => [
-      key,
-      key === "properties" && isMap(value)
-        ? mapValues(value, (field) => {
-            const reference = shared.reference(field);
-            return reference === field ? withSharedFields(field, shared) : reference;
-          })
-        : withSharedFields(value, shared),
-    ]),
-  );
-}
-
-function isMap(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/**
- * After the codes of an error, or the schema of another body. `undefined` without a body. Every change may have the errors of
- * repeated requests: they are named only where there are no others.
- */
-function responseName({ content = {} }: Response): string | undefined {
+/** After the codes of an error, or the schema of another body. Nothing without a body. */
+function nameOf(response: Response): Named[] {
+  const { content = {} } = response;
   const [[type, { schema }] = ["", {}]] = Object.entries(content);
   const names = Object.values(content).flatMap(({ examples = {} }) => Object.keys(examples));
   const codes = names.filter((name) => /^[A-Z]/.test(name));
-  const specific = codes.filter((code) => !code.startsWith("Idempotency"));
-  const named = specific.length > 0 ? specific : codes;
+  const specific = codes.filter((code) => !COMMON_CODES.has(code));
+  const named = specific.length > 0 ? specific : codes.slice(0, 1);
   const subject = named.length > 0 ? named.join("Or") : schema?.$ref?.split("/").at(-1);
-  if (subject === undefined) return undefined;
-  return type === "application/json" ? subject : `${subject}Stream`;
+  if (subject === undefined) return [];
+  return [[type === "application/json" ? subject : `${subject}Stream`, response]];
 }
 
-function pascalCase(name: string): string {
-  return name.replaceAll(/(?:^|[_-])([a-z])/gi, (_match, letter: string) => letter.toUpperCase());
-}
-
-function mapValues<T, R>(values: Readonly<Record<string, T>>, map: (value: T) => R): Record<string, R> {
-  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, map(value)]));
+/** Examples of errors are named after their code; those of messages after what they are an example of. */
+function namedExamples(examples: Fields): Named[] {
+  return Object.entries(examples).map(([name, example]) => [pascalCase(name.replaceAll(" ", "_")), example]);
 }
