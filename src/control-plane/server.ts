@@ -2,6 +2,7 @@ import type { AddressInfo } from "node:net";
 import type { Clock } from "../lib/clock.ts";
 import type { Logger } from "../lib/logger.ts";
 import { AccessWatcher } from "./accounts/access-watcher.ts";
+import type { ProtocolVersions } from "../protocol/version.ts";
 import { buildServer, type RequestTimes } from "./api/build-server.ts";
 import { StreamLimiter } from "./api/stream-limiter.ts";
 import type { Api } from "./api/context.ts";
@@ -70,6 +71,8 @@ export interface ServerOptions {
   readonly passwordAlgorithm?: PasswordAlgorithm;
   /** Default: those of `buildServer`. */
   readonly requestTimes?: RequestTimes | undefined;
+  /** Default: the versions that this program speaks with devices. */
+  readonly protocols?: ProtocolVersions | undefined;
   /** Absent: nothing is measured. */
   readonly metrics?: { readonly observer: Observer; countDevices: () => number; now: () => number };
 }

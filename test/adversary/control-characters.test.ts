@@ -45,7 +45,7 @@ beforeAll(async () => {
   const asset = await control.addAsset(account.accountId, SERIAL);
   env = { EDGECTL_URL: control.url, EDGECTL_API_KEY: account.apiKey, XDG_CONFIG_HOME: directory, LC_ALL: "C.UTF-8" };
   device = owned.use(await FakeDevice.open(`ws://127.0.0.1:${control.port}/v1/agent`, asset.deviceToken));
-  device.send({ type: "hello", protocol: 2, agent_version: EVIL, deployments: [] });
+  device.send({ type: "hello", protocol: 1, agent_version: EVIL, deployments: [] });
   await device.next("welcome");
   const facts = someFacts({
     agent_version: EVIL,

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import { createLogger, type Logger } from "../../src/lib/logger.ts";
+import type { ProtocolVersions } from "../../src/protocol/version.ts";
 import type { RequestTimes } from "../../src/control-plane/api/build-server.ts";
 import type { Bus } from "../../src/control-plane/bus/bus.ts";
 import { InProcessBus } from "../../src/control-plane/bus/in-process-bus.ts";
@@ -48,6 +49,7 @@ export interface ControlPlaneOptions {
   /** Default: a quick one. */
   readonly passwordAlgorithm?: PasswordAlgorithm;
   readonly requestTimes?: RequestTimes;
+  readonly protocols?: ProtocolVersions;
 }
 
 /** An edge-control in this process with its own data directory, listening on a free loopback port. */
@@ -141,6 +143,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       logger,
       passwordAlgorithm: options.passwordAlgorithm ?? QUICK_HASH,
       requestTimes: options.requestTimes,
+      protocols: options.protocols,
       ...(metrics && { metrics }),
     });
     return { store, server, listener, check: await checkResponses(`http://127.0.0.1:${server.port}`) };

@@ -3,7 +3,6 @@ import type { Logger } from "../../lib/logger.ts";
 import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeControlFrame } from "../../protocol/link/frames.ts";
 import { truncateMessage } from "../../protocol/deployments/deployment-event.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
-import { supports } from "../../protocol/link/features.ts";
 import { negotiateVersion, PROTOCOL_VERSION } from "../../protocol/version.ts";
 import { unsupported } from "../core/link/link-outcome.ts";
 import type { AttemptOutcome } from "../core/link/link-state.ts";
@@ -69,7 +68,6 @@ export class FrameHandler implements Disposable {
   #queries: LinkQueries | undefined;
   /** Set once the control plane has opened a stream. */
   #streams: SessionStreams | undefined;
-  #hasStreams = false;
   #badFrames = 0;
   #goodbyeWindowMs: number | undefined;
 
@@ -188,7 +186,7 @@ export class FrameHandler implements Disposable {
 
   #beginStreams(): void {
     const { streams } = this.#options;
-    if (this.#streams || !streams || !this.#hasStreams) return;
+    if (this.#streams || !streams) return;
     const channel = this.#channel;
     this.#streams = this.#owned.use(
       streams.begin({
@@ -233,12 +231,11 @@ export class FrameHandler implements Disposable {
       new OutboxPump({ events, clock, logger, sink: this.#channel, onSent: () => this.#keepalive.check() }),
     );
     this.#pump.pump();
-    if (supports(frame.protocol, "reports")) this.#startReporting(frame);
-    this.#hasStreams = supports(frame.protocol, "streams");
+    this.#startReporting(frame);
   }
 
   /** Starts reports and queries. Events of deployments take precedence over both. */
-  #startReporting({ protocol, report_hash: knownHash }: Welcome): void {
+  #startReporting({ report_hash: knownHash }: Welcome): void {
     const { reporting, logger } = this.#options;
     if (!reporting) return;
     const responses = this.#owned.use(
@@ -252,14 +249,7 @@ export class FrameHandler implements Disposable {
       }),
     );
     this.#responses = responses;
-    this.#queries = this.#owned.use(
-      new LinkQueries({
-        handler: reporting.queries,
-        responses,
-        supports: (feature) => supports(protocol, feature),
-        logger,
-      }),
-    );
+    this.#queries = this.#owned.use(new LinkQueries({ handler: reporting.queries, responses, logger }));
     this.#owned.use(new ReportSender({ reports: reporting.reports, responses, logger, knownHash }));
   }
 

@@ -2,7 +2,6 @@ import type { BackoffOptions } from "../../lib/backoff.ts";
 import type { DeployOptions } from "../../protocol/apps/deploy-request.ts";
 import type { ReportDelta } from "../../protocol/apps/app-report.ts";
 import type { ChangeRequest } from "../core/deployment/accept.ts";
-import type { ProtocolFeature } from "../../protocol/link/features.ts";
 import type { ControlFrame } from "../../protocol/link/frames.ts";
 import type { ControlStreamFrame, DeviceStreamFrame } from "../../protocol/link/streams.ts";
 import type { FrameCounts } from "./frame-meter.ts";
@@ -67,8 +66,6 @@ export interface DeviceQuery {
   readonly params: unknown;
   /** Sends one answer; resolves with its size in bytes once it is sent. Await it, so that answers do not fill a slow link. */
   readonly send: (body: unknown) => Promise<number>;
-  /** Whether the control plane has the feature. An older one refuses an answer with what it does not know. */
-  readonly supports: (feature: ProtocolFeature) => boolean;
   /** Aborts when the query is cancelled or the session ends. */
   readonly signal: AbortSignal;
 }

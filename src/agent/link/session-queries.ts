@@ -1,7 +1,6 @@
 import type { Logger } from "../../lib/logger.ts";
 import { truncateMessage } from "../../protocol/deployments/deployment-event.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
-import type { ProtocolFeature } from "../../protocol/link/features.ts";
 import type { AgentFrame } from "../../protocol/link/frames.ts";
 import type { ResponseSender } from "./response-sender.ts";
 import type { QueryHandler } from "./ports.ts";
@@ -14,7 +13,6 @@ type QueryEnd = Extract<AgentFrame, { type: "query_end" }>;
 export interface SessionQueriesOptions {
   readonly handler: QueryHandler;
   readonly responses: ResponseSender;
-  readonly supports: (feature: ProtocolFeature) => boolean;
   readonly logger: Logger;
 }
 
@@ -53,10 +51,10 @@ export class LinkQueries implements Disposable {
   }
 
   async #handle(id: string, what: string, params: unknown, signal: AbortSignal): Promise<void> {
-    const { handler, responses, supports, logger } = this.#options;
+    const { handler, responses, logger } = this.#options;
     try {
       const send = (body: unknown): Promise<number> => responses.send({ type: "answer", query_id: id, body }, signal);
-      const message = await handler.handle({ what, params, send, supports, signal });
+      const message = await handler.handle({ what, params, send, signal });
       await this.#end(id, message === undefined ? {} : { message });
     } catch (error) {
       if (signal.aborted) return;

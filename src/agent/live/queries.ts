@@ -7,7 +7,6 @@ export interface TypedQuery<K extends QueryKind> {
   readonly params: QueryParams<K>;
   /** Sends one response. Resolves when it was handed to the connection. */
   readonly send: (response: QueryAnswer<K>) => Promise<unknown>;
-  readonly supports: DeviceQuery["supports"];
   readonly signal: AbortSignal;
 }
 
@@ -41,7 +40,7 @@ function handleQuery<K extends QueryKind>(
   what: K,
   schema: (typeof QUERIES)[K]["params"],
   handlers: Pick<QueryHandlers, K>,
-  { params, send, supports, signal }: DeviceQuery,
+  { params, send, signal }: DeviceQuery,
   countTraffic: CountResponseTraffic,
 ): Promise<string | undefined> {
   const parsed = schema.safeParse(params ?? {});
@@ -51,5 +50,5 @@ function handleQuery<K extends QueryKind>(
   const counted = async (body: QueryAnswer<K>): Promise<void> => {
     countTraffic(what === "logs" ? "logs" : "telemetry", await send(body), app);
   };
-  return handlers[what]({ params: checked, send: counted, supports, signal });
+  return handlers[what]({ params: checked, send: counted, signal });
 }

@@ -4,7 +4,6 @@ import type { Logger } from "../../lib/logger.ts";
 import type { DataUsageParams, DeviceDataUsage } from "../../protocol/link/data-usage.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import { type DeviceFacts, MAX_ENGINE_TROUBLES } from "../../protocol/apps/app-report.ts";
-import { withoutRemoteAccess } from "../core/traffic/data-usage.ts";
 import type { HeldWork } from "../core/service/crash-loop.ts";
 import type { LogLimits } from "../core/logs/budget.ts";
 import { listVolumes, removeVolume } from "../apps/volumes.ts";
@@ -101,9 +100,8 @@ function createQueryHandlers(options: ReportingOptions, builder: ReportBuilder):
     },
     logs: ({ params, send, signal }) => sendAppLog(params, options, send, signal),
     stats: ({ params, send, signal }) => sendAppStats(params, options, send, signal),
-    async data_usage({ params, send, supports }) {
-      const usage = options.dataUsage(params);
-      await send(supports("streams") ? usage : withoutRemoteAccess(usage));
+    async data_usage({ params, send }) {
+      await send(options.dataUsage(params));
       return undefined;
     },
     async deployments({ params, send }) {

@@ -1,9 +1,8 @@
-import { withoutUnknownNulls } from "../../protocol/apps/added-fields.ts";
 import type { RequestedAppSpec } from "../../protocol/apps/app-spec.ts";
 import type { AppUpdate } from "../../protocol/apps/app-update.ts";
 import type { AppliedApp } from "../../protocol/apps/apply.ts";
 import type { DeployOptions, RegistryAuth } from "../../protocol/apps/deploy-request.ts";
-import type { ProtocolFeature, RequiredFeature } from "../../protocol/link/features.ts";
+import { withoutAbsent } from "../../protocol/link/features.ts";
 import type { ControlFrame } from "../../protocol/link/frames.ts";
 
 /** What a deployment does, with its specification: as it was requested, or masked. */
@@ -40,16 +39,16 @@ interface SentCommand {
 }
 
 /**
- * Returns the frame that sends the deployment to its device, which must have the features it requires.
+ * Returns the frame that sends the deployment to its device, which must have the features it uses.
  *
- * @param supports whether the device has a feature
+ * @param unknown the features that the device does not have
  */
 export function commandFrame(
   { id, app, command, options: recorded }: SentCommand,
   registryAuth: RegistryAuth | undefined,
-  supports: (feature: ProtocolFeature) => boolean,
+  unknown: ReadonlySet<string>,
 ): ControlFrame {
-  const known = (spec: unknown): unknown => withoutUnknownNulls(spec, supports);
+  const known = (spec: unknown): unknown => withoutAbsent(spec, unknown);
   const given = { ...recorded, ...(registryAuth && { registry_auth: registryAuth }) };
   const options = Object.keys(given).length > 0 && { options: given };
   switch (command.action) {
@@ -95,9 +94,9 @@ export function removedNames(command: Command): readonly string[] {
 /** Maximum number of parts of a request that a message names. */
 const MAX_NAMED = 8;
 
-/** Returns the message of a `DeviceTooOld`, which names what the device does not know. */
-export function tooOldMessage(missing: readonly RequiredFeature[]): string {
-  const named = missing.slice(0, MAX_NAMED).map(({ usedBy }) => `"${usedBy}"`);
+/** Returns the message of a `DeviceTooOld`. @param missing the features that the device does not have */
+export function tooOldMessage(missing: readonly string[]): string {
+  const named = missing.slice(0, MAX_NAMED).map((feature) => `"${feature}"`);
   const omitted = missing.length - named.length;
   const names = [...named, ...(omitted > 0 ? [`${omitted} more`] : [])];
   const list = names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names.join("");

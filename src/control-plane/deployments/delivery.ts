@@ -1,5 +1,5 @@
 import type { RegistryAuth } from "../../protocol/apps/deploy-request.ts";
-import { requiredFeatures } from "../../protocol/link/features.ts";
+import { usedFeatures } from "../../protocol/link/features.ts";
 import { commandFrame, tooOldMessage } from "../core/command.ts";
 import { type CancelReason, cancelReason, deliveryOf, type DeliveryStep, nextDelivery } from "../core/delivery.ts";
 import type { UndeliveredDeployment } from "../core/deployment.ts";
@@ -128,12 +128,10 @@ export class DeviceDelivery implements DeliveryHandler {
     // The list is without specifications, which may be large.
     const deployment = await store.findDeployment(id);
     if (!deployment || deliveryOf(deployment) !== "command") return false;
-    const missing = requiredFeatures({ ...deployment, ...deployment.command }).filter(
-      ({ feature }) => !session.supports(feature),
-    );
+    const missing = usedFeatures(session.unknownFeatures, { ...deployment, ...deployment.command });
     if (missing.length > 0) {
-      const details = { features: [...new Set(missing.map(({ feature }) => feature))] };
       const message = tooOldMessage(missing);
+      const details = { features: missing };
       await executor.apply(id, { kind: "unsendable", code: "DeviceTooOld", message, details }, session);
       return false;
     }
@@ -143,7 +141,7 @@ export class DeviceDelivery implements DeliveryHandler {
     }
     // A device ignores the cancellation of what it does not have, so that the command must not follow it.
     if (!session.isCurrent || this.#doneOf(session, id) === "cancel") return false;
-    session.send(commandFrame(deployment, auth, (feature) => session.supports(feature)));
+    session.send(commandFrame(deployment, auth, session.unknownFeatures));
     return true;
   }
 

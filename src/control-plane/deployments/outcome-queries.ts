@@ -2,7 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { deploymentOutcomesSchema, MAX_QUERIED_DEPLOYMENTS } from "../../protocol/deployments/deployment-outcome.ts";
 import type { EdgeError } from "../../protocol/errors/errors.ts";
-import { acknowledgedAtMsOf, type Deployment } from "../core/deployment.ts";
+import type { Deployment } from "../core/deployment.ts";
 import { needsOutcomeQuery, type ReportedOutcome } from "../core/resolve-outcome.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
 import { StaleSessionError } from "../store/sessions.ts";
@@ -45,10 +45,6 @@ export class OutcomeQueries {
     // A deployment that has ended since the caller read it is in both lists.
     const candidates = new Map([...deployments, ...ended].map((deployment) => [deployment.id, deployment]));
     const uncertain = [...candidates.values()].filter((deployment) => needsOutcomeQuery(deployment, session.epoch));
-    if (!session.supports("queries")) {
-      for (const deployment of uncertain) await this.#applyOutcome(session, deployment, fallbackOutcome(deployment));
-      return;
-    }
     for (let from = 0; from < uncertain.length; from += MAX_QUERIED_DEPLOYMENTS) {
       this.#queryBatch(session, uncertain.slice(from, from + MAX_QUERIED_DEPLOYMENTS));
     }
@@ -139,15 +135,4 @@ export class OutcomeQueries {
     const { executor } = this.#options;
     await executor.apply(id, { kind: "outcome", outcome: answer, epoch: session.epoch }, session);
   }
-}
-
-/**
- * Returns the outcome to assume when a device cannot report it. A command that it never acknowledged counts as unknown to
- * the device (`status: null`), so that it is sent again.
- */
-function fallbackOutcome(deployment: Deployment): ReportedOutcome {
-  const { state, cancelRequestedAtMs } = deployment;
-  const isAsked = state.kind === "uncertain" && state.uncertainty === "asked";
-  const maySendAgain = isAsked && acknowledgedAtMsOf(deployment) === undefined && cancelRequestedAtMs === undefined;
-  return maySendAgain ? { status: null } : "unavailable";
 }

@@ -1,6 +1,5 @@
 import type { QueryKind } from "../../protocol/link/device-query.ts";
 import type { EdgeError } from "../../protocol/errors/errors.ts";
-import type { ProtocolFeature } from "../../protocol/link/features.ts";
 import type { ControlFrame } from "../../protocol/link/frames.ts";
 import type { StreamChannelId } from "../../protocol/link/stream-data.ts";
 import type { StreamEnd, StreamKind } from "../../protocol/link/streams.ts";
@@ -13,8 +12,8 @@ export interface DeviceSession {
   readonly epoch: number;
   /** Whether this is the device's session at this instance. Another instance may hold a later one. */
   readonly isCurrent: boolean;
-  /** Whether the negotiated protocol version has the feature. */
-  supports(feature: ProtocolFeature): boolean;
+  /** The features of the protocol that the device's version does not have. */
+  readonly unknownFeatures: ReadonlySet<string>;
   /** Writes the frame to the connection. Delivery is not confirmed. */
   send(frame: ControlFrame): void;
   /** Sends a query. Disposing of it cancels the query on the device, unless it has ended. */

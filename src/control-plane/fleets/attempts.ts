@@ -20,12 +20,6 @@ export type RequestedAttempt =
   /** It was refused, and no deployment exists. */
   | { readonly kind: "refused"; readonly code: ErrorCode; readonly message: string };
 
-/** A target whose attempt is to be requested, with the protocol version of its device. */
-export interface AttemptOrder {
-  readonly target: Target;
-  readonly protocol: number | undefined;
-}
-
 export interface AttemptsOptions {
   readonly store: Pick<Store, "assets" | "assetSettings">;
   readonly deployments: Pick<Deployments, "request">;
@@ -44,14 +38,14 @@ export class Attempts {
   async request(
     rollout: Rollout,
     contents: RolloutContents,
-    orders: readonly AttemptOrder[],
+    orders: readonly Target[],
     onDone: (target: Target, result: RequestedAttempt) => void,
   ): Promise<void> {
     const places = new Semaphore(MAX_REQUESTS);
-    const requests = orders.map(async (order) => {
+    const requests = orders.map(async (target) => {
       using _place = await places.acquire();
-      const result = await this.#requestOne(rollout, contents, order);
-      if (result) onDone(order.target, result);
+      const result = await this.#requestOne(rollout, contents, target);
+      if (result) onDone(target, result);
     });
     // All of them settle first: what was requested is stored, whatever became of the others.
     const failed = (await Promise.allSettled(requests)).find((result) => result.status === "rejected");
@@ -62,21 +56,17 @@ export class Attempts {
   async #requestOne(
     rollout: Rollout,
     { goals, revisions }: RolloutContents,
-    { target, protocol = 0 }: AttemptOrder,
+    target: Target,
   ): Promise<RequestedAttempt | undefined> {
     const { store, deployments, sealer } = this.#options;
     const asset = await store.assets.findAssetByUuid(target.assetUuid);
     if (!asset) return undefined;
     const variables = openVariables(sealer, asset.uuid, await store.assetSettings.readVariables(asset.uuid));
     const goal = goals[target.direction];
-    const made = attemptRequest({ goal, revisions, variables, strategy: rollout.strategy, protocol });
+    const made = attemptRequest({ goal, revisions, variables, strategy: rollout.strategy });
     if (made.kind === "missing_variables") {
       const message = `The asset lacks variables that the revision needs: ${made.names.join(", ")}.`;
       return { kind: "refused", code: "InvalidRequest", message };
-    }
-    if (made.kind === "too_old") {
-      const message = "The agent on the device is too old to remove apps in a rollout; update edge-agent.";
-      return { kind: "refused", code: "DeviceTooOld", message };
     }
     const { max_download_bytes: maxDownloadBytes, ...group } = made.request;
     const options = maxDownloadBytes === undefined ? {} : { max_download_bytes: maxDownloadBytes };

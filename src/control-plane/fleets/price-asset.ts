@@ -32,22 +32,21 @@ export type PriceAnswer =
 export async function priceAsset(
   { store, deployments, sealer, clock }: AssetPriceOptions,
   assetUuid: string,
-  input: Omit<AttemptInput, "variables" | "protocol">,
+  input: Omit<AttemptInput, "variables">,
   origin: AuditOrigin,
   signal: AbortSignal,
 ): Promise<PriceAnswer> {
   const asset = await store.assets.findAssetByUuid(assetUuid);
   const session = await store.sessions.find(assetUuid);
-  if (!asset || session?.instanceId === undefined || session.protocol === undefined) {
+  if (!asset || session?.instanceId === undefined) {
     return notAsked("The device is not connected.");
   }
   if (!(await store.assets.isAccepted(assetUuid))) return notAsked("The device is not accepted yet.");
   const variables = openVariables(sealer, assetUuid, await store.assetSettings.readVariables(assetUuid));
-  const made = attemptRequest({ ...input, variables, protocol: session.protocol });
+  const made = attemptRequest({ ...input, variables });
   if (made.kind === "missing_variables") {
     return refused("InvalidRequest", `The asset does not have the variables ${made.names.join(", ")}.`);
   }
-  if (made.kind === "too_old") return refused("DeviceTooOld", "The agent is too old to remove apps in a rollout.");
   const { spec, options } = splitDeployRequest(made.request);
   const command = {
     command: { action: "apply", spec },

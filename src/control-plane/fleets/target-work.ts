@@ -13,7 +13,7 @@ import type { TargetContext } from "../core/fleets/target-decision.ts";
 import type { Beginning, TargetChange, TargetCount, TargetWithFacts } from "../store/rollouts.ts";
 import type { Store } from "../store/store.ts";
 import type { AppOutput } from "./app-output.ts";
-import type { AttemptOrder, Attempts } from "./attempts.ts";
+import type { Attempts } from "./attempts.ts";
 import type { Round } from "./round.ts";
 import { lastLines, toFacts } from "./to-facts.ts";
 
@@ -31,7 +31,7 @@ class Decisions {
   /** Changes that end the attempt of an app that is not up, whose device is asked for the app's last lines. */
   readonly unheard: { readonly change: TargetChange; readonly app: string }[] = [];
   readonly wanting = new Map<string, { readonly read: TargetWithFacts; readonly otherwise: Partial<Target> }>();
-  readonly orders: AttemptOrder[] = [];
+  readonly orders: Target[] = [];
   readonly seen = new Set<string>();
 }
 
@@ -121,7 +121,7 @@ export class TargetWork {
       if (decisions.seen.has(target.assetUuid)) continue;
       decisions.seen.add(target.assetUuid);
       const decision = this.#decide(round, read);
-      if (decision.kind === "request") decisions.orders.push({ target, protocol: read.facts.protocol });
+      if (decision.kind === "request") decisions.orders.push(target);
       if (decision.kind === "begin") decisions.wanting.set(target.assetUuid, { read, otherwise: decision.otherwise });
       if (decision.kind !== "change") continue;
       const change = toChange(round, read, decision.fields);
@@ -168,14 +168,14 @@ export class TargetWork {
     const changes = [...decisions.changes, ...(await this.#withOutput(round, decisions))];
     const orders = [...decisions.orders];
     for (const { read, otherwise } of wanting) {
-      const { target, facts } = read;
+      const { target } = read;
       if (!admitted.has(target.assetUuid)) {
         if (Object.keys(otherwise).length > 0) changes.push(toChange(round, read, otherwise));
         continue;
       }
       const begun = toChange(round, read, beginAttempt(target, nowMs));
       changes.push(begun);
-      orders.push({ target: begun.after, protocol: facts.protocol });
+      orders.push(begun.after);
     }
     if (changes.length === 0 && orders.length === 0) return 0;
     const beginning = { beginVersion: rollout.version, apps: fleet.apps };
@@ -184,7 +184,7 @@ export class TargetWork {
     const begun = [...admitted].filter((uuid) => changed.has(uuid));
     await this.#request(
       round,
-      orders.filter(({ target }) => !admitted.has(target.assetUuid) || changed.has(target.assetUuid)),
+      orders.filter((target) => !admitted.has(target.assetUuid) || changed.has(target.assetUuid)),
     );
     return begun.length;
   }
@@ -200,7 +200,7 @@ export class TargetWork {
     }));
   }
 
-  async #request(round: Round, orders: readonly AttemptOrder[]): Promise<void> {
+  async #request(round: Round, orders: readonly Target[]): Promise<void> {
     if (orders.length === 0) return;
     const changes: TargetChange[] = [];
     try {

@@ -48,7 +48,7 @@ export type AppList = z.output<typeof appListSchema>;
 const appDetailSchema = appSchema.extend({
   ...freshness,
   /** Absent from older services. */
-  reached_as: z.array(z.string()).nullish(),
+  reached_as: z.array(z.string()).optional(),
 });
 export type AppDetail = z.output<typeof appDetailSchema>;
 

@@ -3,14 +3,9 @@ import type { AppFile } from "../../protocol/apps/app-files.ts";
 import { describeFiles } from "../deploy/app-files.ts";
 import { replacementOf } from "../../protocol/apps/app-replacement.ts";
 import { MASK } from "../../lib/redact.ts";
-import { supports } from "../../protocol/link/features.ts";
-import { withoutUnknownNulls } from "../../protocol/apps/added-fields.ts";
 import type { RequestedAppSpec } from "../../protocol/apps/app-spec.ts";
 import { asksRegistry, diffApp, type DiffOptions, type FieldChange, fieldsInForce, unknownFields } from "./diff.ts";
 import { type AppDocument, entriesOf } from "../../protocol/apps/fields-in-force.ts";
-
-/** Protocol version. */
-const FIRST_VERSION_WITH_UPDATES = 2;
 
 /** What applying a file does to one app. */
 export interface AppPlan {
@@ -37,8 +32,8 @@ export function secretsToGive(desired: RequestedAppSpec, current: AppDocument | 
 
 /**
  * Returns the update that makes the app as desired. The image is named only where it differs: naming it makes the device
- * look for a newer image under the same tag, which the plan does not show. A field that the app does not have is only
- * cleared if every service knows it; an older one refuses the others.
+ * look for a newer image under the same tag, which the plan does not show. A field that the app does not have is not cleared: a
+ * service of an earlier version, which may not know it, would refuse that.
  */
 export function updateFor(desired: RequestedAppSpec, current: AppDocument): AppDocument {
   const inForce = fieldsInForce(current);
@@ -47,12 +42,11 @@ export function updateFor(desired: RequestedAppSpec, current: AppDocument): AppD
     environments: desired.environments.map((entry) => (isKept(entry) ? { key: entry.key, secret: true } : entry)),
   };
   const files = desired.files && filesToSend(desired.files, current);
-  const inEveryService = withoutUnknownNulls(replacement, (feature) => supports(FIRST_VERSION_WITH_UPDATES, feature));
   return Object.fromEntries(
     Object.entries({ ...replacement, ...(files && { files }) }).filter(([field, value]) => {
       if (field === "project" && value === null) return false;
       if (field === "image") return value !== inForce["image"] || asksRegistry(desired);
-      return value !== null || current[field] !== undefined || Object.hasOwn(inEveryService as AppDocument, field);
+      return value !== null || current[field] !== undefined;
     }),
   );
 }

@@ -5,8 +5,7 @@ import { aliases, internalNetworks, network, networks } from "./app-network.ts";
 import { appFileUpdates, storedFiles } from "./app-files.ts";
 
 /*
- * Fields of an app's specification added after protocol version 1. They are optional and absent by default. Each is listed
- * in `ADDED_FIELDS` with its feature.
+ * The optional fields of an app's specification. They are absent by default.
  */
 
 const NUL = "\0";

@@ -1,75 +1,21 @@
-import { addedFieldsIn, type UsedField } from "../apps/added-fields.ts";
 import type { DeployOptions } from "../apps/deploy-request.ts";
 import type { DeploymentAction } from "../deployments/deployment-action.ts";
-import type { QueryKind } from "./device-query.ts";
+import { PROTOCOL_VERSIONS, type ProtocolVersions } from "../version.ts";
 
-/** The protocol version that introduced each feature. */
-const INTRODUCED_IN = {
-  /** Frame `command`: actions other than `deploy`. */
-  appCommands: 2,
-  /** `options` of a command, such as `dry_run` and `registry_auth`. */
-  deployOptions: 2,
-  /** The fields of an app that version 2 added; this and the other features of fields: see `ADDED_FIELDS`. */
-  extraAppFields: 2,
-  /** Frames `query`, `query_cancel`, `answer` and `query_end`. */
-  queries: 2,
-  /** Frame `report`, and `report_hash` of `welcome`. */
-  reports: 2,
-  /** `environments[].secret`. */
-  declaredSecrets: 3,
-  /** `pull`. */
-  pullPolicy: 3,
-  /** `health_timeout_s`. */
-  healthTimeout: 3,
-  /** The options of an app's container, such as `entrypoint` and `cap_add`. */
-  containerOptions: 3,
-  /** Frame `apply`, action `apply`, `app` of events, and `project` of an app. */
-  apply: 3,
-  /** Query `stats`. */
-  appStats: 3,
-  /** `previous` of the query `logs`. An older device ignores it, and would send the log of the present run. */
-  previousLog: 3,
-  /** `networks` and `network` of an app. */
-  networks: 3,
-  /** `volumes[].name`. */
-  namedVolumes: 3,
-  /** `volumes[].owner`. */
-  volumeOwners: 3,
-  /** Queries `volumes` and `remove_volume`. */
-  volumeQueries: 3,
-  /** `files` of an app. */
-  files: 3,
-  /** Frames `stream_open` and the others of `streams.ts`, and binary messages. */
-  streams: 3,
-  /** `remove` of an apply, and an apply without `apps`. */
-  groupRemovals: 4,
-  /** `fleet` and `keep_images` of an apply. */
-  fleets: 4,
-  /** `environments[].secret_parts`. */
-  secretParts: 4,
-  /**
-   * What compose files say of an app: `aliases`, `group_add`, `pids_limit`, `security_opt`, `pid`, `ipc`, `memory_swap_limit`,
-   * `no_healthcheck`, `internal_networks`,
-   * `ports[].host_address`, `volumes[].nocopy` and `shared`, `tmpfs[].exec`,
-   * `files[].content_gzip`, and the condition `completed` of an apply.
-   */
-  composeOptions: 5,
-} as const;
+/*
+ * A feature is a part of the protocol that a version after the first has added (`ProtocolVersions.added`). Its name says what
+ * it is, as a person knows it:
+ *
+ * - a field of an app, as `pull` or `environments[].secret`; `null` and `false` must mean the same as its absence;
+ * - `apply.` and a field of an apply, as `apply.remove` or `apply.apps[].depends_on`;
+ * - `option`, `action` or `query` and its name, as `option dry_run`.
+ *
+ * A device whose version does not have a feature is not sent what uses it: the request fails with `DeviceTooOld`.
+ */
 
-/** The features of the queries that were added after the others. */
-export const QUERY_FEATURES: Partial<Record<QueryKind, ProtocolFeature>> = {
-  volumes: "volumeQueries",
-  remove_volume: "volumeQueries",
-};
-
-/** The fields of an apply that were added after it. */
-const APPLY_FIELDS = { remove: "groupRemovals", fleet: "fleets", keep_images: "fleets" } as const;
-
-export type ProtocolFeature = keyof typeof INTRODUCED_IN;
-
-/** Whether a peer has the feature. @param version the negotiated protocol version */
-export function supports(version: number, feature: ProtocolFeature): boolean {
-  return version >= INTRODUCED_IN[feature];
+/** Returns the features that a peer does not have. @param version the negotiated protocol version */
+export function unknownFeatures(version: number, { added }: ProtocolVersions = PROTOCOL_VERSIONS): ReadonlySet<string> {
+  return new Set(Object.keys(added).filter((feature) => (added[feature] ?? 0) > version));
 }
 
 /** What decides which features a command needs. */
@@ -81,61 +27,53 @@ export interface CommandNeeds {
   readonly hasRegistryAuth: boolean;
 }
 
-/** A feature that a command needs, and the part of the command that needs it. */
-export interface RequiredFeature {
-  readonly feature: ProtocolFeature;
-  /** As a person knows it: the path of a field, the name of an option, or the action. */
-  readonly usedBy: string;
+/** Returns those of the features that the command uses: a device without them would misunderstand or refuse it. */
+export function usedFeatures(features: ReadonlySet<string>, command: CommandNeeds): string[] {
+  const { action, spec, options, hasRegistryAuth } = command;
+  const names = [...Object.keys(options), ...(hasRegistryAuth ? ["registry_auth"] : [])];
+  const used = new Set([`action ${action}`, ...names.map((name) => `option ${name}`)]);
+  const document = action === "apply" ? { apply: spec } : spec;
+  return [...features].filter((feature) => {
+    if (used.has(feature)) return true;
+    const path = feature.split(".");
+    const values = [...valuesAt(document, path), ...(action === "apply" ? valuesInApps(spec, path) : [])];
+    return values.some((value) => !meansAbsent(value));
+  });
 }
 
-/** Returns the features without which a device would misunderstand the command, or refuse it as invalid. */
-export function requiredFeatures({ action, spec, options, hasRegistryAuth }: CommandNeeds): RequiredFeature[] {
-  const optionNames = [...Object.keys(options), ...(hasRegistryAuth ? ["registry_auth"] : [])];
-  const apps = action === "apply" ? appliedApps(spec) : [spec];
-  return [
-    ...(action === "apply" ? [{ feature: "apply" as const, usedBy: "action apply" }] : []),
-    ...(action === "deploy" || action === "apply"
-      ? []
-      : [{ feature: "appCommands" as const, usedBy: `action ${action}` }]),
-    ...optionNames.map((name) => ({ feature: "deployOptions" as const, usedBy: name })),
-    ...uniqueFields(apps).map(({ path, feature }) => ({ feature, usedBy: path })),
-    ...(action === "apply" ? addedToApply(spec) : []),
-  ];
+/** Returns the app, or the change of one, without those of the features that mean no more than their absence. */
+export function withoutAbsent(spec: unknown, features: ReadonlySet<string>): unknown {
+  return [...features].reduce((rest, feature) => withoutField(rest, feature.split(".")), spec);
 }
 
-/** Returns the features of the fields of an apply that were added after the others. */
-function addedToApply(spec: unknown): RequiredFeature[] {
-  const fields = new Set(Object.keys(spec ?? {}));
-  return [
-    ...Object.entries(APPLY_FIELDS).flatMap(([name, feature]) => (fields.has(name) ? [{ feature, usedBy: name }] : [])),
-    ...(waitsForCompletion(spec) ? [{ feature: "composeOptions" as const, usedBy: "depends_on[].condition" }] : []),
-  ];
+function meansAbsent(value: unknown): boolean {
+  return value === null || value === false || value === undefined;
 }
 
-/** Looks no closer than it must: a request of another shape is refused elsewhere. */
-function waitsForCompletion(spec: unknown): boolean {
-  const { apps } = (spec ?? {}) as { readonly apps?: unknown };
-  const entries = Array.isArray(apps) ? (apps as readonly (Partial<ApplyEntry> | null)[]) : [];
-  return entries.some((entry) => entry?.depends_on?.some((other) => other.condition === "completed") ?? false);
+function valuesInApps(spec: unknown, path: readonly string[]): unknown[] {
+  return valuesAt(spec, ["apps[]", "app"]).flatMap((app) => valuesAt(app, path));
 }
 
-interface ApplyEntry {
-  readonly depends_on: readonly { readonly condition?: string }[];
+/** Returns what is found at the path. `name[]` stands for each entry of a list. A value of another shape has nothing there. */
+function valuesAt(value: unknown, [first, ...rest]: readonly string[]): unknown[] {
+  if (first === undefined) return [value];
+  const { name, isList } = parseName(first);
+  const inner = isObject(value) ? value[name] : undefined;
+  const found = isList ? (Array.isArray(inner) ? (inner as unknown[]) : []) : [inner];
+  return found.flatMap((entry) => valuesAt(entry, rest));
 }
 
-/** Returns the added fields of all apps, each once. */
-function uniqueFields(apps: readonly unknown[]): UsedField[] {
-  return [...new Map(apps.flatMap(addedFieldsIn).map((field) => [field.path, field])).values()];
+function withoutField(value: unknown, [first = "", ...rest]: readonly string[]): unknown {
+  const { name, isList } = parseName(first);
+  if (!isObject(value) || !Object.hasOwn(value, name)) return value;
+  const { [name]: inner, ...others } = value;
+  if (rest.length === 0) return meansAbsent(inner) ? others : value;
+  const visit = (entry: unknown): unknown => withoutField(entry, rest);
+  return { ...value, [name]: isList && Array.isArray(inner) ? inner.map(visit) : visit(inner) };
 }
 
-/** Returns the specifications of the apps in an apply request, as far as it has any. */
-function appliedApps(request: unknown): unknown[] {
-  return entriesOf(request).flatMap((entry) => (isObject(entry) && "app" in entry ? [entry["app"]] : []));
-}
-
-function entriesOf(request: unknown): readonly unknown[] {
-  const apps = isObject(request) ? request["apps"] : undefined;
-  return Array.isArray(apps) ? apps : [];
+function parseName(text: string): { readonly name: string; readonly isList: boolean } {
+  return { name: text.replace("[]", ""), isList: text.endsWith("[]") };
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,11 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ADDED_FIELDS } from "../../../src/protocol/apps/added-fields.ts";
-import { type ProtocolFeature, supports } from "../../../src/protocol/link/features.ts";
 import { apiClient } from "../../support/api-client.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { type EventStream, openStream, type StreamRequest } from "../../support/event-stream.ts";
-import { FULL } from "../../support/every-field.ts";
 import { FakeDevice, type FrameOf } from "../../support/fake-device.ts";
 
 let control: ControlPlane;
@@ -270,121 +267,5 @@ describe("the values of the environment", () => {
     expect(refused.events).toMatchObject([
       { code: "InvalidRequest", details: { issues: [{ path: "environments[1].value" }] } },
     ]);
-  });
-});
-
-describe("a device that speaks protocol 2", () => {
-  const environments = [{ key: "TOKEN", value: PASSWORD, secret: true }];
-
-  test.each([
-    ["POST", "", { name: "web", image: "web:1", environments }, "declaredSecrets", "environments[].secret"],
-    ["POST", "", { name: "web", image: "web:1", pull: "always" }, "pullPolicy", "pull"],
-    ["PATCH", "/web", { environments }, "declaredSecrets", "environments[].secret"],
-    ["PATCH", "/web", { health_timeout_s: 300 }, "healthTimeout", "health_timeout_s"],
-  ])("is too old for %s %s with %j, and is not sent it", async (method, path, body, feature, field) => {
-    const { uuid, deviceToken } = await control.asset(account);
-    await using device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol: 2 });
-    const stream = await call(method, uuid, path, { body });
-    await stream.ended;
-    expect(stream.events.at(-1)).toMatchObject({
-      status: "Fail",
-      code: "DeviceTooOld",
-      message: `The agent on the device is too old for this request: it does not know "${field}".`,
-      details: { features: [feature] },
-    });
-    await device.flushed();
-    expect(device.received.map(({ type }) => type)).toEqual(["welcome"]);
-  });
-
-  // Every field that came after version 2, as a request has it.
-  const fieldsOfApp = Object.entries(ADDED_FIELDS.app).filter(([, feature]) => !supports(2, feature));
-  const asRequested = {
-    ...FULL,
-    files: [{ target: "/etc/app.conf", content: "a" }],
-    // Without a field that came later still.
-    tmpfs: [{ target: "/run" }],
-  };
-  const added: readonly [string, ProtocolFeature, object][] = [
-    ...fieldsOfApp.map(([field, feature]): [string, ProtocolFeature, object] => {
-      return [field, feature, { [field]: asRequested[field as keyof typeof asRequested] }];
-    }),
-    ["environments[].secret", "declaredSecrets", { environments: [{ key: "A", value: "value", secret: true }] }],
-    [
-      "environments[].secret_parts",
-      "secretParts",
-      { environments: [{ key: "A", value: "value", secret_parts: ["val"] }] },
-    ],
-    [
-      "ports[].host_address",
-      "composeOptions",
-      { ports: [{ host_port: 30_080, target_port: 80, host_address: "127.0.0.1" }] },
-    ],
-    ["volumes[].name", "namedVolumes", { volumes: [{ name: "data", target: "/data" }] }],
-    ["volumes[].owner", "volumeOwners", { volumes: [{ local: "/data", target: "/data", owner: "1:1" }] }],
-  ];
-
-  test("is refused every field that came later, by its feature, in a new app, an update and a dry run", async () => {
-    const { uuid, deviceToken } = await control.asset(account);
-    await using device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol: 2 });
-    expect(added.length).toBeGreaterThan(25);
-    for (const [field, feature, body] of added) {
-      for (const [method, path, more] of [
-        ["POST", "", { name: "web", image: "web:1" }],
-        ["POST", "?dry_run=true", { name: "web", image: "web:1" }],
-        ["PATCH", "/web", {}],
-      ] as const) {
-        const stream = await call(method, uuid, path, { body: { ...more, ...body } });
-        await stream.ended;
-        expect(stream.events.at(-1), `${method} ${field}`).toMatchObject({
-          status: "Fail",
-          code: "DeviceTooOld",
-          details: { features: [feature] },
-          message: `The agent on the device is too old for this request: it does not know "${field}".`,
-        });
-      }
-    }
-    await device.flushed();
-    expect(device.received.map(({ type }) => type)).toEqual(["welcome"]);
-  });
-
-  test("is sent an update without the fields that it does not know and that the update clears", async () => {
-    const { uuid, deviceToken } = await control.asset(account);
-    await using device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol: 2 });
-    const body = { image: "web:2", memory_limit: null, pull: null, health_timeout_s: null };
-    const stream = await call("PATCH", uuid, "/web", { body });
-    expect((await device.next("command")).spec).toEqual({ image: "web:2", memory_limit: null });
-    device.success(stream.deploymentId);
-    await stream.ended;
-    expect(stream.events.at(-1)?.status).toBe("Success");
-  });
-});
-
-describe("a device that speaks protocol 1", () => {
-  test.each([
-    ["PATCH", "/web", { image: "web:2" }],
-    ["DELETE", "/web", undefined],
-    ["POST", "/web/stop", undefined],
-    ["POST", "?dry_run=true", { name: "web", image: "web:1" }],
-    ["POST", "", { name: "web", image: "web:1", ...AUTH }],
-    ["POST", "", { name: "web", image: "web:1", memory_limit: 100_000_000 }],
-    ["POST", "", { name: "web", image: "web:1", ports: [{ host_port: 30_000, target_port: 1, protocol: "udp" }] }],
-  ])("is too old for %s %s with %j, and is not sent it", async (method, path, body) => {
-    const { uuid, deviceToken } = await control.asset(account);
-    await using device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol: 1 });
-    const stream = await call(method, uuid, path, { body });
-    await stream.ended;
-    expect(stream.events.at(-1)).toMatchObject({ status: "Fail", code: "DeviceTooOld" });
-    await device.flushed();
-    expect(device.received.map(({ type }) => type)).toEqual(["welcome"]);
-  });
-
-  test("still gets plain deployments", async () => {
-    const { uuid, deviceToken } = await control.asset(account);
-    await using device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol: 1 });
-    const stream = await call("POST", uuid, "", { body: { name: "web", image: "web:1" } });
-    expect(Object.keys(await device.next("deploy"))).toEqual(["type", "deployment_id", "spec"]);
-    device.success(stream.deploymentId);
-    await stream.ended;
-    expect(stream.events.at(-1)?.status).toBe("Success");
   });
 });

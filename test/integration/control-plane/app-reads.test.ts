@@ -76,22 +76,12 @@ describe("the apps of a device", () => {
     await device.cut();
     const leftAt = nowS();
     await waitFor("the end of its session", async () => (await get(uuid, "apps")).body["reachable"] === false);
-    // Whether its agent gives apps names cannot be asked now.
-    expect((await get(uuid, "apps/web")).body["reached_as"]).toBeNull();
+    expect((await get(uuid, "apps/web")).body["reached_as"]).toEqual(["web:80"]);
     await clock.advance(90_000);
     expect((await get(uuid, "apps")).body).toMatchObject({ last_seen: leftAt, reported_at: reportedAt, age_s: 90 });
     await control.restart();
     expect((await get(uuid, "apps")).body).toMatchObject({ last_seen: leftAt, reported_at: reportedAt, age_s: 90 });
     expect((await get(uuid, "apps/other")).body).toMatchObject({ code: "AppNotFound" });
-  });
-
-  test("of an agent that speaks protocol 1 are not available", async () => {
-    const { uuid, deviceToken } = await control.asset(account);
-    await using _device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol: 1 });
-    for (const path of ["apps", "apps/web", "apps/web?reveal=environments", "apps/web/logs", "device", "data-usage"]) {
-      const { status, body } = await get(uuid, path);
-      expect([status, body["code"]], path).toEqual([409, "DeviceTooOld"]);
-    }
   });
 });
 

@@ -150,33 +150,6 @@ describe("what the apps of a device use", () => {
   });
 });
 
-describe("a device of an earlier version", () => {
-  test.each([
-    ["stats", '"stats"'],
-    ["apps/web/logs?previous=true", '"previous"'],
-  ])("is not asked for %s", async (path, named) => {
-    const { uuid, device } = await connected(2);
-    await using _device = device;
-    const response = await open(uuid, path);
-    await response.ended;
-    expect(response.status).toBe(409);
-    expect(JSON.parse(response.text)).toMatchObject({
-      code: "DeviceTooOld",
-      message: expect.stringContaining(named) as string,
-    });
-    await device.flushed();
-    expect(device.received.filter(({ type }) => type === "query")).toEqual([]);
-  });
-
-  test("still sends the log of the present run", async () => {
-    const { uuid, device } = await connected(2);
-    await using _device = device;
-    const opening = open(uuid, "apps/web/logs");
-    device.endQuery((await device.next("query")).query_id);
-    expect((await opening).status).toBe(200);
-  });
-});
-
 describe("the log of earlier runs", () => {
   test("is asked for as such", async () => {
     const { uuid, device } = await connected();

@@ -69,37 +69,6 @@ test("an apply is one frame with defaults filled in, one stream whose events nam
   expect(stored?.command.spec).toMatchObject({ apps: [{ app: { environments: [{ value: "***" }] } }, {}] });
 });
 
-test.each([1, 2])("a device of protocol %i is told so by feature, before anything is changed", async (protocol) => {
-  const { uuid, deviceToken } = await control.asset(account);
-  await using device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol });
-  const stream = await apply(uuid, { project: "line", apps: APPS });
-  await stream.ended;
-  expect(stream.events.at(-1)).toMatchObject({
-    status: "Fail",
-    code: "DeviceTooOld",
-    message: expect.stringContaining('"action apply"'),
-    details: { features: ["apply", "declaredSecrets"] },
-  });
-  await device.flushed();
-  expect(device.received.map(({ type }) => type)).toEqual(["welcome"]);
-});
-
-test("a device of protocol 3 is sent an apply as before, and none with removals", async () => {
-  const { uuid, deviceToken } = await control.asset(account);
-  await using device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol: 3 });
-  const refused = await apply(uuid, { project: "line", apps: APPS, remove: ["old"] });
-  await refused.ended;
-  expect(refused.events.at(-1)).toMatchObject({
-    status: "Fail",
-    code: "DeviceTooOld",
-    message: expect.stringContaining('"remove"'),
-    details: { features: ["groupRemovals"] },
-  });
-  await apply(uuid, { project: "line", apps: APPS });
-  const { request } = await device.next("apply");
-  expect(Object.keys(request as object).toSorted()).toEqual(["adopt", "apps", "on_failure", "project", "prune"]);
-});
-
 test("removals alone are sent, and are in the audit log", async () => {
   const { uuid, deviceToken } = await control.asset(account);
   await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
@@ -120,16 +89,6 @@ test.each([{ fleet: { name: "kiosks", revision: 1 } }, { keep_images: [] }])(
     expect(stream.events).toMatchObject([{ status: "Fail", code: "InvalidRequest" }]);
   },
 );
-
-test("a deployment with a project needs the feature too", async () => {
-  const { uuid, deviceToken } = await control.asset(account);
-  await using _device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol: 2 });
-  const url = `${control.url}/v1/assets/${uuid}/edge/apps`;
-  const body = { name: "db", image: "db:1", project: "line" };
-  const stream = await openStream(url, { apiKey: account.apiKey, method: "POST", body });
-  await stream.ended;
-  expect(stream.events.at(-1)).toMatchObject({ code: "DeviceTooOld", details: { features: ["apply"] } });
-});
 
 test("an apply has the time of one deployment for each of its apps", async () => {
   const { uuid, deviceToken } = await control.asset(account);

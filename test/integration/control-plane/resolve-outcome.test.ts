@@ -26,9 +26,9 @@ interface Begun {
 }
 
 /** A deployment that its device has acknowledged before the connection was lost. */
-async function begun(protocol = 2): Promise<Begun> {
+async function begun(): Promise<Begun> {
   const { uuid, deviceToken } = await control.asset(account);
-  const device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol });
+  const device = await FakeDevice.connect(control.agentUrl, deviceToken);
   const stream = await openStream(`${control.url}/v1/assets/${uuid}/edge/apps`, {
     apiKey: account.apiKey,
     body: { name: "web", image: "web:1" },
@@ -38,7 +38,7 @@ async function begun(protocol = 2): Promise<Begun> {
   await device.next("event_ack");
   await device.cut();
   await stream.event("the loss", ({ details }) => details?.["connection"] === "lost");
-  return { stream, id, back: (options) => FakeDevice.connect(control.agentUrl, deviceToken, { protocol, ...options }) };
+  return { stream, id, back: (options) => FakeDevice.connect(control.agentUrl, deviceToken, options) };
 }
 
 /** The final event of the stream, and whether the device was told to cancel. */
@@ -69,16 +69,6 @@ test("a device without a record of the deployment is told to cancel it", async (
   await using device = await back();
   expect(await device.next("cancel")).toMatchObject({ reason: "unknown" });
   expect(await outcome(stream, device)).toMatchObject({ status: "Fail", code: "Internal", isRolledBack: true });
-});
-
-test("an agent of protocol 1, which cannot be queried, loses nothing", async () => {
-  const { stream, back } = await begun(1);
-  await using device = await back();
-  expect(await outcome(stream, device)).toMatchObject({
-    status: "Fail",
-    details: { outcome: "unknown" },
-    isRolledBack: false,
-  });
 });
 
 test("a device that does not answer is queried again, and at the deadline nothing is cancelled", async () => {

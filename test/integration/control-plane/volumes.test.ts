@@ -83,34 +83,6 @@ describe("volumes of a device", () => {
     expect(await listing).toMatchObject({ status: 502, body: { code: "DeviceFailed" } });
   });
 
-  test("of a device that is too old are not asked for", async () => {
-    await using rig = await connected({ protocol: 2 });
-    for (const [method, path] of [
-      ["GET", ""],
-      ["DELETE", "/data"],
-    ] as const) {
-      expect(await send(method, rig.uuid, path)).toMatchObject({
-        status: 409,
-        body: { code: "DeviceTooOld", details: { features: ["volumeQueries"] } },
-      });
-    }
-    expect(rig.device.received.filter(({ type }) => type === "query")).toEqual([]);
-  });
-
-  test("a device that is too old gets no app with one, and is told so by its feature", async () => {
-    await using rig = await connected({ protocol: 2 });
-    const volumes = [{ name: "data", target: "/data", owner: "1000" }];
-    const response = await fetch(`${control.url}/v1/assets/${rig.uuid}/edge/apps`, {
-      method: "POST",
-      headers: { "X-API-Key": account.apiKey, "Content-Type": "application/json" },
-      body: JSON.stringify({ name: "db", image: "db:1", volumes }),
-    });
-    const text = await response.text();
-    expect(text).toContain("DeviceTooOld");
-    expect(text).toContain('["namedVolumes","volumeOwners"]');
-    expect(rig.device.received.map(({ type }) => type)).not.toContain("deploy");
-  });
-
   test.each(["..%2fx", "a%2fb", ".x", "a".repeat(64), "a%00"])("the name %s is none", async (name) => {
     const { uuid } = await control.asset(account);
     expect((await send("DELETE", uuid, `/${name}`)).status).toBeOneOf([400, 404, 422]);

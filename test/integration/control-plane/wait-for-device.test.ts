@@ -183,7 +183,7 @@ test("updates and groups wait, too", async () => {
     body: { project: "shop", apps: [{ app }], wait_for_device_s: 60 },
   });
   for (const stream of [updated, applied]) await stream.until("the wait", ({ events }) => events.length === 2);
-  await using device = await online({ protocol: 3 });
+  await using device = await online();
   expect(await device.next("command")).toMatchObject({ deployment_id: updated.deploymentId, spec: { image: "web:2" } });
   expect(await device.next("apply")).toMatchObject({ deployment_id: applied.deploymentId });
 });

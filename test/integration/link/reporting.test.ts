@@ -26,7 +26,7 @@ test("an event of a deployment overtakes a log that exceeds the link's bandwidth
   };
   await using peer = await ControlPeer.start({
     onFrame: (session, frame) => {
-      if (frame.type === "hello") session.send({ ...WELCOME, protocol: 2 });
+      if (frame.type === "hello") session.send(WELCOME);
       else answerAll(session, frame);
     },
   });

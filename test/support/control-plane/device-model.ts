@@ -35,7 +35,7 @@ export class DeviceModel {
     this.#send = send;
     this.#received = new Set();
     const deployments = [...this.held.keys()].map((id) => ({ deployment_id: id }));
-    send({ type: "hello", protocol: 2, agent_version: "model", deployments });
+    send({ type: "hello", protocol: 1, agent_version: "model", deployments });
     for (const [id, { outbox }] of this.held) for (const event of outbox) this.#sendEvent(id, event);
   }
 

@@ -197,6 +197,7 @@ export class SimulatedSession implements DeviceSession {
   readonly id: string;
   readonly assetUuid: string;
   epoch = 0;
+  readonly unknownFeatures: ReadonlySet<string> = new Set();
   isReconciled = false;
   isCut = false;
   readonly queries: SessionQueries;
@@ -260,10 +261,6 @@ export class SimulatedSession implements DeviceSession {
 
   openStream(): never {
     throw new Error("no test opens a stream here");
-  }
-
-  supports(): boolean {
-    return true;
   }
 
   checkLiveness(): void {}

@@ -261,8 +261,7 @@ function expectNothingInTheWay(fleet: ModelFleet, target: Target): void {
   const device = fleet.device(target.assetUuid);
   const isHeld = device.heldUntilMs !== undefined && device.heldUntilMs > fleet.nowMs;
   const isFree = device.isConnected && device.isMember && !isHeld && !device.hasConflict && !device.isMissingVariables;
-  if (!isFree || device.protocol < 3)
-    throw new Violation("begin", `something is in the way: ${JSON.stringify(target)}`);
+  if (!isFree) throw new Violation("begin", `something is in the way: ${JSON.stringify(target)}`);
 }
 
 function isOpen({ state, waitsFor }: Target, isAllowed: boolean): boolean {

@@ -15,7 +15,7 @@ export interface FleetRig extends AsyncDisposable {
   readonly account: TestAccount;
   readonly api: ApiClient;
   readonly devices: readonly RigDevice[];
-  addDevice(tags?: Readonly<Record<string, string>>, protocol?: number): Promise<RigDevice>;
+  addDevice(tags?: Readonly<Record<string, string>>): Promise<RigDevice>;
   /** Creates a fleet over `role=kiosk` with the app `web`. */
   fleet(name: string, strategy?: object, fields?: object): Promise<void>;
   /** Makes a revision of which `web` has this image, and returns its number. */
@@ -65,10 +65,10 @@ export async function addFleetRig(control: ControlPlane, count: number): Promise
     account,
     api,
     devices,
-    async addDevice(tags = { role: "kiosk" }, protocol) {
+    async addDevice(tags = { role: "kiosk" }) {
       const { uuid, deviceToken } = await control.asset(account);
       await send("PUT", `/v1/assets/${uuid}/tags`, tags);
-      const device = new SimulatedDevice(control.agentUrl, deviceToken, protocol);
+      const device = new SimulatedDevice(control.agentUrl, deviceToken);
       await device.connect();
       const added = { uuid, device };
       devices.push(added);

@@ -64,13 +64,14 @@ export class ModelDevice {
   readonly deployments = new Map<string, ModelDeployment>();
 
   readonly uuid: string;
-  readonly protocol: number;
+  /** Whether its reports say which fleet an app belongs to; it may have lost that. */
+  readonly #isMarking: boolean;
   readonly onEvent: (uuid: string) => void;
 
   /** @param onEvent called when something happens to it */
-  constructor(uuid: string, protocol: number, onEvent: (uuid: string) => void) {
+  constructor(uuid: string, isMarking: boolean, onEvent: (uuid: string) => void) {
     this.uuid = uuid;
-    this.protocol = protocol;
+    this.#isMarking = isMarking;
     this.onEvent = onEvent;
     this.site = `site-${Number(uuid.slice(-3)) % 3}`;
   }
@@ -80,7 +81,7 @@ export class ModelDevice {
     return {
       isConnected: this.isConnected,
       connectedSinceMs: this.isConnected ? this.#connectedSinceMs : undefined,
-      protocol: this.lastSeenAtMs === undefined ? undefined : this.protocol,
+      protocol: this.lastSeenAtMs === undefined ? undefined : 1,
       lastSeenAtMs: this.lastSeenAtMs,
       report: this.report && { ...this.report, heldSinceMs: this.reportsHeldSinceMs },
       heldUntilMs: this.heldUntilMs,
@@ -220,7 +221,7 @@ export class ModelDevice {
       last_deployment: null,
     };
     const mark = { name: FLEET, revision, deployment_id: "dep", is_changed: isChanged };
-    return this.protocol >= 4 ? { ...report, fleet: mark } : report;
+    return this.#isMarking ? { ...report, fleet: mark } : report;
   }
 
   #tickDeployment(deployment: ModelDeployment, nowMs: number): void {

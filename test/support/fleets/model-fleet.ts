@@ -64,7 +64,7 @@ export class ModelFleet {
     };
     for (let index = 0; index < options.devices; index++) {
       const uuid = `asset-${String(index).padStart(3, "0")}`;
-      const device = new ModelDevice(uuid, random.chance(0.1) ? random.between(2, 3) : 4, wake);
+      const device = new ModelDevice(uuid, random.chance(0.9), wake);
       device.lastSeenAtMs = random.chance(0.05) ? undefined : this.nowMs;
       device.isConnected = device.lastSeenAtMs !== undefined;
       device.isZoneKnown = random.chance(0.9);

@@ -78,7 +78,7 @@ export const aDeployment = (fields: Partial<DeploymentFacts> = {}): DeploymentFa
 export const facts = (fields: Partial<TargetFacts> = {}): TargetFacts => ({
   isConnected: true,
   connectedSinceMs: NOW - 3_600_000,
-  protocol: 4,
+  protocol: 1,
   lastSeenAtMs: NOW,
   report: undefined,
   heldUntilMs: undefined,
@@ -98,7 +98,7 @@ export const context = (rollout: Rollout = aRollout(), fields: Partial<TargetCon
   ...fields,
 });
 
-/** The app of a revision as a device before protocol version 4 reports it. */
+/** The app of a revision as a device reports it that has lost the mark of its fleet. */
 export const anApp = (revision: number, fields: Partial<AppReport> = {}): AppReport => ({
   name: "web",
   image: imageOf(revision),
@@ -112,7 +112,7 @@ export const anApp = (revision: number, fields: Partial<AppReport> = {}): AppRep
   ...fields,
 });
 
-/** The same with what a device of protocol version 4 says of its fleet. */
+/** The same with what a device says of its fleet. */
 export const aMarkedApp = (revision: number, isChanged = false): AppReport => ({
   ...anApp(revision),
   fleet: { name: FLEET, revision, deployment_id: "dep_1", is_changed: isChanged },

@@ -44,7 +44,6 @@ export class SimulatedDevice implements AsyncDisposable {
   output: (app: string) => readonly string[] = () => [];
   readonly #url: string;
   readonly #token: string;
-  readonly #protocol: number | undefined;
   #device: FakeDevice | undefined;
   /** How deployments ended, as a device keeps it. */
   readonly #outcomes: DeploymentOutcome[] = [];
@@ -54,10 +53,9 @@ export class SimulatedDevice implements AsyncDisposable {
   #session = 0;
   #serving: Promise<void> = Promise.resolve();
 
-  constructor(url: string, token: string, protocol?: number) {
+  constructor(url: string, token: string) {
     this.#url = url;
     this.#token = token;
-    this.#protocol = protocol;
   }
 
   get isConnected(): boolean {
@@ -69,9 +67,7 @@ export class SimulatedDevice implements AsyncDisposable {
     await this.disconnect();
     // What has arrived and is acknowledged is carried out first: the device says that it holds it.
     await this.#serving;
-    const protocol = this.#protocol === undefined ? {} : { protocol: this.#protocol };
     const options = {
-      ...protocol,
       held: [...this.#held],
       outcomes: this.#outcomes,
       logs: (app: string) => this.output(app),

@@ -7,7 +7,6 @@ import type {
 } from "../../../src/control-plane/devices/session.ts";
 import type { QueryKind } from "../../../src/protocol/link/device-query.ts";
 import type { EdgeError } from "../../../src/protocol/errors/errors.ts";
-import { type ProtocolFeature, supports } from "../../../src/protocol/link/features.ts";
 import { waitFor } from "../wait-for.ts";
 
 /** A query as the device has it. */
@@ -37,16 +36,12 @@ export class FakeSession implements DeviceSession {
   readonly queries: SeenQuery[] = [];
   readonly streams: SeenStream[] = [];
   livenessChecks = 0;
-  protocol = 3;
+  unknownFeatures: ReadonlySet<string> = new Set();
   /** Thrown by the next query or stream. */
   refusal: EdgeError | undefined;
 
   constructor(assetUuid: string) {
     this.assetUuid = assetUuid;
-  }
-
-  supports(feature: ProtocolFeature): boolean {
-    return supports(this.protocol, feature);
   }
 
   send(): void {}

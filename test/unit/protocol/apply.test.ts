@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { sharedName } from "../../../src/protocol/apps/app-network.ts";
 import { applyRequestSchema, applySchema, MAX_APPLY_APPS, MAX_KEPT_IMAGES } from "../../../src/protocol/apps/apply.ts";
-import { requiredFeatures } from "../../../src/protocol/link/features.ts";
 import { listIssues } from "../../../src/protocol/errors/request-error.ts";
 
 const APPS = [{ app: { name: "web", image: "web:1" } }];
@@ -13,9 +12,6 @@ function problems(fields: object): { path: string; reason: string }[] {
   const parsed = applySchema.safeParse({ project: "line", apps: APPS, ...fields });
   return parsed.success ? [] : listIssues(parsed.error, applySchema).map(({ path, reason }) => ({ path, reason }));
 }
-
-const needed = (fields: object) =>
-  requiredFeatures({ action: "apply", spec: { apps: APPS, ...fields }, options: {}, hasRegistryAuth: false });
 
 test("no two apps of an apply have names that differ only in case", () => {
   const path = "apps[1].app.name";
@@ -50,15 +46,10 @@ describe("names beside an app's own", () => {
   });
 });
 
-test("an app that others wait for to complete may end by itself, and the device knows how to wait", () => {
+test("an app that others wait for to complete may end by itself", () => {
   const waiting = { ...app("web"), depends_on: [{ app: "job", condition: "completed" }] };
   expect(problems({ apps: [waiting, app("job", { restart_policy: "no" })] })).toEqual([]);
   expect(problems({ apps: [waiting, app("job")] })).toMatchObject([{ path: "apps[0].depends_on[0].condition" }]);
-  expect(needed({ apps: [waiting, app("job")] })).toContainEqual({
-    feature: "composeOptions",
-    usedBy: "depends_on[].condition",
-  });
-  for (const apps of [undefined, null, [null], [{ depends_on: [{}] }]]) expect(() => needed({ apps })).not.toThrow();
 });
 
 const on = (name: string, isInternal: boolean) =>
@@ -107,17 +98,6 @@ describe("an apply that removes apps", () => {
     const many = Array.from({ length: MAX_APPLY_APPS + 1 }, (_, index) => `app-${index}`);
     expect(problems({ remove: many.slice(1) })).toEqual([]);
     expect(problems({ remove: many })).toMatchObject([{ path: "remove" }]);
-  });
-
-  test("needs a device of protocol 4, and nothing else does", () => {
-    const apply = { feature: "apply", usedBy: "action apply" };
-    expect(needed({})).toEqual([apply]);
-    expect(needed({ remove: ["db"] })).toEqual([apply, { feature: "groupRemovals", usedBy: "remove" }]);
-    expect(needed({ ...FLEET, keep_images: [] })).toEqual([
-      apply,
-      { feature: "fleets", usedBy: "fleet" },
-      { feature: "fleets", usedBy: "keep_images" },
-    ]);
   });
 });
 

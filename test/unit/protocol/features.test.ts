@@ -1,164 +1,101 @@
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
-import { ADDED_FIELDS, addedFieldsIn, withoutUnknownNulls } from "../../../src/protocol/apps/added-fields.ts";
-import { appSpecSchema } from "../../../src/protocol/apps/app-spec.ts";
-import { appUpdateSchema } from "../../../src/protocol/apps/app-update.ts";
 import { progressDetails } from "../../../src/protocol/deployments/deployment-event.ts";
-import { supports } from "../../../src/protocol/link/features.ts";
-import { PROTOCOL_VERSION } from "../../../src/protocol/version.ts";
+import {
+  type CommandNeeds,
+  unknownFeatures,
+  usedFeatures,
+  withoutAbsent,
+} from "../../../src/protocol/link/features.ts";
+import { negotiateVersion, PROTOCOL_VERSIONS } from "../../../src/protocol/version.ts";
 
-/**
- * The fields of an app by where they are, as of the protocol version that introduced the place. These lists never change:
- * a field that is added later belongs into `ADDED_FIELDS`.
- */
-const FIRST_FIELDS: Readonly<Record<string, readonly string[]>> = {
-  // Version 1.
-  app: ["name", "image", "host_network", "privileged", "environments", "ports", "volumes"],
-  environments: ["key", "value"],
-  ports: ["host_port", "target_port"],
-  volumes: ["local", "target", "readonly"],
-  // Version 2.
-  devices: ["local", "target", "permissions"],
-  healthcheck: ["command", "interval_s", "timeout_s", "retries", "start_period_s"],
-  // Version 3.
-  tmpfs: ["target", "size_bytes", "mode"],
-  ulimits: ["name", "soft", "hard"],
-  extra_hosts: ["name", "address"],
-  log: ["max_bytes", "max_files"],
-  gpus: ["ids"],
+/** Versions of a protocol that has gone on. */
+const VERSIONS = {
+  current: 3,
+  oldest: 2,
+  added: {
+    pull: 2,
+    "environments[].secret": 3,
+    "healthcheck.start_period_s": 3,
+    "apply.remove": 3,
+    "apply.apps[].depends_on": 3,
+    "action restart": 3,
+    "option dry_run": 3,
+    "option registry_auth": 3,
+  },
 };
+const UNKNOWN = unknownFeatures(2, VERSIONS);
 
-/** Files have contents in a request, and hashes in what the device keeps and reports. Since version 3. */
-const FILE_FIELDS = ["target", "mode", "owner", "secret"];
-const STORED_FILE_FIELDS = [...FILE_FIELDS, "size", "sha256", "secret_id"];
-const REQUESTED_FILE_FIELDS = [...FILE_FIELDS, "content", "content_base64"];
+const used = (spec: unknown, fields: Partial<CommandNeeds> = {}): string[] =>
+  usedFeatures(UNKNOWN, { action: "deploy", spec, options: {}, hasRegistryAuth: false, ...fields });
 
-const INTRODUCED = {
-  appCommands: 2,
-  deployOptions: 2,
-  extraAppFields: 2,
-  queries: 2,
-  reports: 2,
-  declaredSecrets: 3,
-  pullPolicy: 3,
-  healthTimeout: 3,
-  containerOptions: 3,
-  apply: 3,
-  appStats: 3,
-  previousLog: 3,
-  networks: 3,
-  namedVolumes: 3,
-  volumeOwners: 3,
-  volumeQueries: 3,
-  files: 3,
-  streams: 3,
-  groupRemovals: 4,
-  fleets: 4,
-  secretParts: 4,
-  composeOptions: 5,
-} as const;
+describe("versions of the protocol", () => {
+  test("are met at the older one of both sides, unless that is older than the oldest", () => {
+    expect([1, 2, 3, 4].map((peer) => negotiateVersion(peer, VERSIONS))).toEqual([undefined, 2, 3, 3]);
+  });
 
-test("a peer has the features of its protocol version and of those before", () => {
-  for (const [feature, introduced] of Object.entries(INTRODUCED) as [keyof typeof INTRODUCED, number][]) {
-    for (let version = 1; version <= PROTOCOL_VERSION; version += 1) {
-      expect(supports(version, feature), `${feature} in version ${version}`).toBe(version >= introduced);
-    }
-  }
+  test("have the features that they and those before have added", () => {
+    expect(unknownFeatures(3, VERSIONS)).toEqual(new Set());
+    expect(UNKNOWN).toEqual(new Set(Object.keys(VERSIONS.added).slice(1)));
+    expect(unknownFeatures(1, VERSIONS)).toEqual(new Set(Object.keys(VERSIONS.added)));
+  });
+
+  test("begin with 1, which has everything", () => {
+    expect([PROTOCOL_VERSIONS.current, PROTOCOL_VERSIONS.oldest, PROTOCOL_VERSIONS.added]).toEqual([1, 1, {}]);
+  });
 });
 
-describe("the fields of an app", () => {
-  test.each([
-    // What the device keeps of a file has no content.
-    ["an app", appSpecSchema, STORED_FILE_FIELDS, { ...ADDED_FIELDS, files: {} }],
-    ["an update", appUpdateSchema, REQUESTED_FILE_FIELDS, ADDED_FIELDS],
-  ])(
-    "of %s are each of the first version or listed as added, with a feature",
-    (_name, schema, files, listedAsAdded) => {
-      const added: Readonly<Record<string, Readonly<Record<string, string>>>> = listedAsAdded;
-      const first: Readonly<Record<string, readonly string[]>> = { ...FIRST_FIELDS, files };
-      const places = new Set([...Object.keys(first), ...Object.keys(added)]);
-      const listed = [...places].map((place) => [
-        place,
-        [...(first[place] ?? []), ...Object.keys(added[place] ?? {})].toSorted(),
-      ]);
-      expect(fieldsByPlace(schema)).toEqual(Object.fromEntries(listed));
-      for (const feature of Object.values(added).flatMap((fields) => Object.values(fields))) {
-        expect(Object.keys(INTRODUCED)).toContain(feature);
-      }
-    },
-  );
-
-  test("that were added are found wherever they are, each once", () => {
-    const spec = {
-      pull: "always",
-      health_timeout_s: 300,
-      environments: [
-        { key: "A", value: "1", secret: true },
-        { key: "B", value: "2" },
-        { key: "C", secret: true },
-      ],
-      ports: [{ host_port: 30_000, target_port: 53, protocol: "udp" }],
-    };
-    expect(addedFieldsIn(spec)).toEqual([
-      { path: "pull", feature: "pullPolicy" },
-      { path: "health_timeout_s", feature: "healthTimeout" },
-      { path: "environments[].secret", feature: "declaredSecrets" },
-      { path: "ports[].protocol", feature: "extraAppFields" },
+describe("the features that a command uses", () => {
+  test("are fields of the app, wherever they are, each once", () => {
+    const environments = [
+      { key: "A", value: "1", secret: true },
+      { key: "B", value: "2" },
+      { key: "C", secret: true },
+    ];
+    expect(used({ pull: "always", environments, healthcheck: { command: ["a"], start_period_s: 5 } })).toEqual([
+      "environments[].secret",
+      "healthcheck.start_period_s",
     ]);
-    for (const other of [undefined, null, "text", [], {}, { environments: [null, "A=1"], ports: 5 }]) {
-      expect(addedFieldsIn(other), JSON.stringify(other)).toEqual([]);
+    for (const spec of [undefined, null, "text", [], {}, { environments: [null, "A=1"], healthcheck: 5 }]) {
+      expect(used(spec), JSON.stringify(spec)).toEqual([]);
     }
   });
 
-  test("that mean the same as absence are removed for a device that does not know them, and only these", () => {
+  test("are those of all apps of an apply, and its own fields", () => {
+    const apps = [{ app: { environments: [{ secret: true }] } }, { app: null, depends_on: [] }, null];
+    expect(used({ apps, remove: ["old"] }, { action: "apply" })).toEqual([
+      "environments[].secret",
+      "apply.remove",
+      "apply.apps[].depends_on",
+    ]);
+    expect(used({ apps: [{ app: { name: "remove", remove: true } }] }, { action: "apply" })).toEqual([]);
+  });
+
+  test("are the action and the options", () => {
+    expect(used(null, { action: "restart" })).toEqual(["action restart"]);
+    expect(used({}, { options: { dry_run: true }, hasRegistryAuth: true })).toEqual([
+      "option dry_run",
+      "option registry_auth",
+    ]);
+  });
+
+  test("are not those whose value means the same as their absence, which a device is not sent", () => {
     const spec = {
       image: "web:1",
       pull: null,
-      memory_limit: null,
       host_network: false,
-      environments: [
-        { key: "A", value: "1", secret: false },
-        { key: "B", value: "2", secret: true },
-      ],
+      healthcheck: { command: ["a"], start_period_s: null },
+      environments: [{ key: "A", value: "1", secret: false }, { key: "B", value: "2", secret: true }, "text"],
     };
-    expect(addedFieldsIn({ ...spec, environments: spec.environments.slice(0, 1) })).toEqual([]);
-    expect(withoutUnknownNulls(spec, (feature) => supports(2, feature))).toEqual({
-      image: "web:1",
-      memory_limit: null,
-      host_network: false,
-      environments: [
-        { key: "A", value: "1" },
-        { key: "B", value: "2", secret: true },
-      ],
+    expect(used({ ...spec, environments: spec.environments.slice(0, 1) })).toEqual([]);
+    expect(withoutAbsent(spec, UNKNOWN)).toEqual({
+      ...spec,
+      healthcheck: { command: ["a"] },
+      environments: [{ key: "A", value: "1" }, { key: "B", value: "2", secret: true }, "text"],
     });
-    expect(withoutUnknownNulls(spec, (feature) => supports(3, feature))).toEqual(spec);
-    for (const other of [undefined, null, "text", [1]]) expect(withoutUnknownNulls(other, () => false)).toEqual(other);
+    expect(withoutAbsent(spec, new Set())).toEqual(spec);
+    for (const other of [undefined, null, "text", [1]]) expect(withoutAbsent(other, UNKNOWN)).toEqual(other);
   });
 });
-
-/** Returns the fields of each object in the schema of an app, sorted; an object in an object as `outer.inner`. */
-function fieldsByPlace(schema: z.ZodType): Record<string, string[]> {
-  const places: Record<string, string[]> = {};
-  const visit = (type: unknown, place: string): void => {
-    if (type instanceof z.ZodObject) {
-      const shape = type.shape as Readonly<Record<string, unknown>>;
-      places[place] = [...new Set([...(places[place] ?? []), ...Object.keys(shape)])].toSorted();
-      for (const [name, field] of Object.entries(shape)) visit(field, place === "app" ? name : `${place}.${name}`);
-      return;
-    }
-    for (const inner of innerTypes(type)) visit(inner, place);
-  };
-  visit(schema, "app");
-  return places;
-}
-
-/** The types that a wrapper, a list, an alternative, an intersection, a map or a conversion is made of. */
-function innerTypes(type: unknown): readonly unknown[] {
-  if (!(type instanceof z.ZodType)) return [];
-  const def: Readonly<Record<string, unknown>> = { ...type.def };
-  const names = ["innerType", "element", "options", "left", "right", "items", "rest", "valueType", "in"];
-  return names.flatMap((name) => def[name] ?? []);
-}
 
 test("details that decide something are read one by one, and those of the wrong type are ignored", () => {
   expect(progressDetails({})).toEqual({});

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeAgentFrame, decodeControlFrame } from "../../../src/protocol/link/frames.ts";
-import { negotiateVersion, PROTOCOL_VERSION } from "../../../src/protocol/version.ts";
 
 const EVENT = { status: "Running", step: "checking", message: "m", device_seq: 1 };
 
@@ -56,13 +55,5 @@ describe("frames", () => {
         },
       ),
     );
-  });
-});
-
-describe("the protocol version", () => {
-  it("is the older peer's, unless that is no longer supported", () => {
-    expect(negotiateVersion(PROTOCOL_VERSION)).toBe(PROTOCOL_VERSION);
-    expect(negotiateVersion(PROTOCOL_VERSION + 5)).toBe(PROTOCOL_VERSION);
-    expect(negotiateVersion(0)).toBeUndefined();
   });
 });

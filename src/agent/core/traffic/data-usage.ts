@@ -50,18 +50,6 @@ export function toDataUsage(ledger: LedgerView, policy: DataPolicy, usage: Meter
   };
 }
 
-/** Counts `remote_access` as `control`, for a service that does not know the purpose and would refuse all of it. */
-export function withoutRemoteAccess(usage: DeviceDataUsage): DeviceDataUsage {
-  const days = usage.days.map((day) => {
-    const { remote_access: streams, ...known } = day.by_purpose;
-    if (!streams) return day;
-    const { sent_bytes: sent, received_bytes: received } = known.control ?? { sent_bytes: 0, received_bytes: 0 };
-    const control = { sent_bytes: sent + streams.sent_bytes, received_bytes: received + streams.received_bytes };
-    return { ...day, by_purpose: { ...known, control } };
-  });
-  return { ...usage, days };
-}
-
 function dayUsage(day: Day, traffic: readonly TrafficEntry[], interfaces: readonly InterfaceEntry[]): DayUsage {
   const purposes = new Map<string, ByteCounts>();
   const apps = new Map<string, number>();

@@ -10,8 +10,7 @@ import { findAsset } from "../asset-resource.ts";
 import { principalFields } from "../../accounts/principal.ts";
 import { principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { presenceFields, presenceOf, requireReportingAgent, supportsNow } from "../device/presence.ts";
-import type { StoredSession } from "../../store/sessions.ts";
+import { presenceFields, presenceOf } from "../device/presence.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { appParams, appSchema, toAppResponse } from "./app-resource.ts";
@@ -29,16 +28,12 @@ const query = z.strictObject({
 
 const schema = appSchema
   .extend({
-    reached_as: z
-      .array(z.string())
-      .nullable()
-      .meta({
-        description:
-          "What other apps of the device, on the same network, reach it as: its name, with each container port of `ports`. " +
-          "Empty for an app on the device's network or without one; null if it is not known whether the device's agent has " +
-          "networks with names.",
-        examples: [["mosquitto:1883"]],
-      }),
+    reached_as: z.array(z.string()).meta({
+      description:
+        "What other apps of the device, on the same network, reach it as: its name, with each container port of `ports`. " +
+        "Empty for an app on the device's network or without one.",
+      examples: [["mosquitto:1883"]],
+    }),
     ...presenceFields,
   })
   .meta({ id: "AppDetails" });
@@ -74,7 +69,6 @@ export function getApp(api: Api, context: ApiContext): void {
       const { asset_id, name } = request.params;
       const asset = await findAsset(context.store, request, asset_id);
       const session = await context.store.sessions.find(asset.uuid);
-      requireReportingAgent(session);
       if (request.query.reveal) return revealApp(context, request, reply, asset, name);
       const report = await context.store.devices.findReport(asset.uuid);
       const app = report?.value.apps.find((each) => each.name === name);
@@ -82,7 +76,7 @@ export function getApp(api: Api, context: ApiContext): void {
       const { at, heldSince } = report;
       return {
         ...toAppResponse(app, await context.store.fleets.listOwners(asset.uuid)),
-        reached_as: reachedAsOf(session, app),
+        reached_as: reachedAsOf(app),
         ...presenceOf(context, session, { at, heldSince, isPushed: true }),
       };
     },
@@ -105,16 +99,13 @@ async function revealApp(
   const session = await store.sessions.find(asset.uuid);
   return {
     ...toAppResponse({ ...app, spec: maskDeclaredSecrets(spec) }, await store.fleets.listOwners(asset.uuid)),
-    reached_as: reachedAsOf(session, app),
+    reached_as: reachedAsOf(app),
     ...presenceOf(context, session, { at, isPushed: true }),
   };
 }
 
-/** `null` if the device is away, and nothing the app has tells that its agent keeps networks. */
-function reachedAsOf(session: StoredSession | undefined, app: AppReport): string[] | null {
-  const { networks, network, host_network, project, aliases } = app.spec;
-  const hasNetworks = supportsNow(session, "networks") ?? (networks ?? network) !== undefined;
-  if (!hasNetworks) return null;
+function reachedAsOf(app: AppReport): string[] {
+  const { network, host_network, project, aliases } = app.spec;
   return reachedAs({
     name: app.name,
     host_network: host_network === true,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { presenceFields, presenceOf, requireReportingAgent } from "../device/presence.ts";
+import { presenceFields, presenceOf } from "../device/presence.ts";
 import { errors, json } from "../docs/responses.ts";
 import { appSchema, toAppResponse } from "./app-resource.ts";
 
@@ -22,13 +22,12 @@ export function listApps(api: Api, context: ApiContext): void {
           "environments are masked. While `reported_at` is null, the device has never sent a report and the list is empty.",
         tags: ["Apps"],
         params: assetParams,
-        response: { 200: json("By name.", listSchema), ...errors("AssetNotFound", "DeviceTooOld") },
+        response: { 200: json("By name.", listSchema), ...errors("AssetNotFound") },
       },
     },
     async (request) => {
       const asset = await findAsset(context.store, request, request.params.asset_id);
       const session = await context.store.sessions.find(asset.uuid);
-      requireReportingAgent(session);
       const report = await context.store.devices.findReport(asset.uuid);
       const owners = await context.store.fleets.listOwners(asset.uuid);
       const presence = presenceOf(context, session, {

@@ -1,8 +1,6 @@
 import { z } from "zod";
 import { unixSeconds } from "../../../protocol/values/scalars.ts";
 import { unixNow } from "../../../lib/clock.ts";
-import { EdgeError } from "../../../protocol/errors/errors.ts";
-import { type ProtocolFeature, supports } from "../../../protocol/link/features.ts";
 import type { StoredSession } from "../../store/sessions.ts";
 import type { ApiContext } from "../context.ts";
 
@@ -51,15 +49,4 @@ export function presenceOf(
     reported_at: at ?? null,
     age_s: currentAt === undefined ? null : Math.max(0, now - currentAt),
   };
-}
-
-/** Whether the connected device has the feature; `undefined` if it is not connected. */
-export function supportsNow(session: StoredSession | undefined, feature: ProtocolFeature): boolean | undefined {
-  if (session?.instanceId === undefined || session.protocol === undefined) return undefined;
-  return supports(session.protocol, feature);
-}
-
-/** Error: `DeviceTooOld` when the connected device's agent is too old to send reports. */
-export function requireReportingAgent(session: StoredSession | undefined): void {
-  if (supportsNow(session, "reports") === false) throw new EdgeError("DeviceTooOld");
 }

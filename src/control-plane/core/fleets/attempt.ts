@@ -1,8 +1,6 @@
 import { type AppDependency, type AppliedApp, MAX_KEPT_IMAGES } from "../../../protocol/apps/apply.ts";
-import { supports } from "../../../protocol/link/features.ts";
 import { substitute, variablesIn, type VariableValue } from "../../../protocol/values/substitute.ts";
-import { type Goal, removesApps, type RevisionContent } from "./fleet.ts";
-import { REMOVAL_PROTOCOL } from "./decide-begin.ts";
+import type { Goal, RevisionContent } from "./fleet.ts";
 import type { RolloutStrategy } from "../../../protocol/fleets/rollout-strategy.ts";
 import type { Direction, Target } from "./rollout.ts";
 import type { ErrorCode } from "../../../protocol/errors/errors.ts";
@@ -15,7 +13,6 @@ interface AttemptRequest {
   readonly adopt: true;
   readonly prune: false;
   readonly max_download_bytes?: number;
-  /** From here on: fields of protocol version 4. */
   readonly remove?: readonly string[];
   readonly fleet?: { readonly name: string; readonly revision: number };
   /** Images that the device does not clean up while the rollout may go back. */
@@ -25,9 +22,7 @@ interface AttemptRequest {
 type AttemptRequestResult =
   | { readonly kind: "request"; readonly request: AttemptRequest }
   /** These variables are missing: `InvalidRequest`. */
-  | { readonly kind: "missing_variables"; readonly names: readonly string[] }
-  /** The device cannot remove apps in a rollout: `DeviceTooOld`. */
-  | { readonly kind: "too_old" };
+  | { readonly kind: "missing_variables"; readonly names: readonly string[] };
 
 /** What an attempt is made from. */
 export interface AttemptInput {
@@ -36,25 +31,22 @@ export interface AttemptInput {
   readonly revisions: readonly (RevisionContent | undefined)[];
   readonly variables: ReadonlyMap<string, VariableValue>;
   readonly strategy: Pick<RolloutStrategy, "max_download_bytes">;
-  /** Negotiated protocol version of the device. */
-  readonly protocol: number;
 }
 
 /** Returns the request of an attempt, with variables put in. A value with a secret variable in it is a secret. */
-export function attemptRequest({ goal, revisions, variables, strategy, protocol }: AttemptInput): AttemptRequestResult {
+export function attemptRequest({ goal, revisions, variables, strategy }: AttemptInput): AttemptRequestResult {
   const missing = neededVariables(goal).filter((name) => !variables.has(name));
   if (missing.length > 0) return { kind: "missing_variables", names: missing };
-  if (removesApps(goal) && protocol < REMOVAL_PROTOCOL) return { kind: "too_old" };
   const { max_download_bytes: maxDownloadBytes } = strategy;
   const request: AttemptRequest = {
     project: goal.fleet,
     apps: goal.apps.flatMap((entry) =>
-      "absent" in entry ? [] : [{ ...entry, app: withValues(entry.app, variables, protocol) }],
+      "absent" in entry ? [] : [{ ...entry, app: withValues(entry.app, variables) }],
     ),
     adopt: true,
     prune: false,
     ...(maxDownloadBytes !== undefined && { max_download_bytes: maxDownloadBytes }),
-    ...(protocol >= REMOVAL_PROTOCOL && fleetFields(goal, revisions)),
+    ...fleetFields(goal, revisions),
   };
   return { kind: "request", request };
 }
@@ -92,14 +84,14 @@ function fleetFields(goal: Goal, revisions: AttemptInput["revisions"]) {
   };
 }
 
-function withValues(app: AppliedApp, variables: AttemptInput["variables"], protocol: number): AppliedApp {
-  return { ...app, environments: app.environments.map((entry) => withValue(entry, variables, protocol)) };
+function withValues(app: AppliedApp, variables: AttemptInput["variables"]): AppliedApp {
+  return { ...app, environments: app.environments.map((entry) => withValue(entry, variables)) };
 }
 
 type Variable = AppliedApp["environments"][number];
 
 /** A secret is named as a part too: the app may print it without the rest of the value. */
-function withValue(entry: Variable, variables: AttemptInput["variables"], protocol: number): Variable {
+function withValue(entry: Variable, variables: AttemptInput["variables"]): Variable {
   if (entry.value === undefined) return entry;
   const result = substitute(entry.value, variables);
   if (!result.ok) throw new Error(`variables are missing: ${result.missing.join(", ")}`);
@@ -109,8 +101,7 @@ function withValue(entry: Variable, variables: AttemptInput["variables"], protoc
     ...entry,
     value,
     ...(secrets.length > 0 && { secret: true }),
-    ...(parts.length > 0 &&
-      supports(protocol, "secretParts") && { secret_parts: [...(entry.secret_parts ?? []), ...parts] }),
+    ...(parts.length > 0 && { secret_parts: [...(entry.secret_parts ?? []), ...parts] }),
   };
 }
 

@@ -10,7 +10,9 @@ import {
 } from "./target-decision.ts";
 import type { ErrorCode } from "../../../protocol/errors/errors.ts";
 import type { WaitReason } from "../../../protocol/fleets/rollout.ts";
-import { supports } from "../../../protocol/link/features.ts";
+import { unknownFeatures, usedFeatures } from "../../../protocol/link/features.ts";
+import type { ProtocolVersions } from "../../../protocol/version.ts";
+import { tooOldMessage } from "../command.ts";
 import { type Goal, removesApps } from "./fleet.ts";
 import type { Readiness } from "./waves.ts";
 
@@ -36,7 +38,7 @@ export function decideBegin(situation: Situation): TargetDecision {
   if (context.goals[target.direction].apps.length === 0) {
     return become(target, { state: "skipped", message: "The fleet owns none of the apps any more." }, nowMs);
   }
-  const impossible = findImpossibility(context.goals[target.direction], facts);
+  const impossible = findImpossibility(context.goals[target.direction], facts, context.protocols);
   if (impossible) return become(target, { state: "refused", ...impossible }, nowMs);
   const obstacle = findObstacle(situation);
   if (obstacle) return wait(situation, obstacle);
@@ -117,9 +119,6 @@ export function beginAttempt({ attempt }: Pick<Target, "attempt">, nowMs: number
   };
 }
 
-/** The protocol version with removals in an apply. */
-export const REMOVAL_PROTOCOL = 4;
-
 /** Why an attempt cannot begin now. */
 export interface Obstacle {
   readonly waitsFor: WaitReason;
@@ -160,14 +159,18 @@ export type AssetFacts = Pick<
   | "missingVariables"
 >;
 
-/** Returns why the device cannot get the goal at all; `undefined` if it can. */
-export function findImpossibility(goal: Goal, { protocol }: Pick<AssetFacts, "protocol">): Impossibility | undefined {
+/** Returns why the device cannot get the goal at all; `undefined` if it can. @param protocols default: those of this program */
+export function findImpossibility(
+  goal: Goal,
+  { protocol }: Pick<AssetFacts, "protocol">,
+  protocols?: ProtocolVersions,
+): Impossibility | undefined {
   // A device that was never there may be any.
   if (protocol === undefined) return undefined;
-  const mustRemove = removesApps(goal);
-  if (supports(protocol, "apply") && (!mustRemove || protocol >= REMOVAL_PROTOCOL)) return undefined;
-  const what = mustRemove ? "remove apps in a rollout" : "take part in rollouts";
-  return { code: "DeviceTooOld", message: `The agent on the device is too old to ${what}; update edge-agent.` };
+  const spec = { apps: goal.apps, remove: removesApps(goal) };
+  const command = { action: "apply", spec, options: {}, hasRegistryAuth: false } as const;
+  const missing = usedFeatures(unknownFeatures(protocol, protocols), command);
+  return missing.length > 0 ? { code: "DeviceTooOld", message: tooOldMessage(missing) } : undefined;
 }
 
 /**

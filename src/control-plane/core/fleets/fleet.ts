@@ -73,7 +73,7 @@ interface FleetMark {
   readonly isChanged: boolean;
 }
 
-/** Returns what a report says of the app's fleet; `undefined` if it says nothing, as devices before protocol version 4. */
+/** Returns what a report says of the app's fleet; `undefined` if it says nothing. */
 export function fleetMark({ fleet }: AppReport): FleetMark | undefined {
   return fleet && { name: fleet.name, revision: fleet.revision, isChanged: fleet.is_changed };
 }

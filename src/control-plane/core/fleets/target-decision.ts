@@ -3,6 +3,7 @@ import type { ErrorCode } from "../../../protocol/errors/errors.ts";
 import type { AppRemoval, AppReport, DeviceFacts } from "../../../protocol/apps/app-report.ts";
 import type { Direction, Rollout, Target, TargetFields } from "./rollout.ts";
 import type { Goal } from "./fleet.ts";
+import type { ProtocolVersions } from "../../../protocol/version.ts";
 import type { WindowState } from "./windows.ts";
 
 /** What is known of a target's asset at one moment. Times are Unix milliseconds. */
@@ -62,6 +63,8 @@ export interface TargetContext {
   readonly goals: Readonly<Record<Direction, Goal>>;
   /** Whether a deployment may begin on the asset now. */
   readonly window: WindowState;
+  /** Default: those of this program. */
+  readonly protocols?: ProtocolVersions | undefined;
 }
 
 /** What is to be done with a target. */

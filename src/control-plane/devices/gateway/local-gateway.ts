@@ -1,9 +1,7 @@
 import { ConcurrencyLimiter } from "../../../lib/concurrency-limiter.ts";
 import type { RegistryAuth } from "../../../protocol/apps/deploy-request.ts";
-import type { LogsParams } from "../../../protocol/apps/app-log.ts";
 import type { QueryKind } from "../../../protocol/link/device-query.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
-import { type ProtocolFeature, QUERY_FEATURES } from "../../../protocol/link/features.ts";
 import { tooOldMessage } from "../../core/command.ts";
 import type { DeviceSession, DeviceStream, QuerySink, StreamRequest, StreamSink } from "../session.ts";
 import { toClientError } from "./device-error.ts";
@@ -41,7 +39,7 @@ export class LocalGateway implements DeviceGateway, StreamGateway {
 
   query(assetUuid: string, what: QueryKind, params: unknown, sink: QuerySink): Disposable {
     try {
-      const session = this.#sessionFor(assetUuid, what, params);
+      const session = this.#sessionFor(assetUuid, what);
       using resources = new DisposableStack();
       const slot = resources.use(this.#slots.acquire(assetUuid));
       resources.use(
@@ -62,9 +60,7 @@ export class LocalGateway implements DeviceGateway, StreamGateway {
 
   openStream(assetUuid: string, request: StreamRequest, sink: StreamSink): DeviceStream {
     try {
-      const session = this.#session(assetUuid);
-      if (!session.supports("streams")) throw new EdgeError("DeviceTooOld", undefined, { features: ["streams"] });
-      return session.openStream(request, sink);
+      return this.#session(assetUuid).openStream(request, sink);
     } catch (error) {
       const { code, message } = toEdgeError(error);
       const ended = callSoon(() => sink.end({ code, message }));
@@ -86,21 +82,14 @@ export class LocalGateway implements DeviceGateway, StreamGateway {
     return session;
   }
 
-  #sessionFor(assetUuid: string, what: QueryKind, params: unknown): DeviceSession {
+  #sessionFor(assetUuid: string, what: QueryKind): DeviceSession {
     const session = this.#session(assetUuid);
-    if (!session.supports("queries")) throw new EdgeError("DeviceTooOld");
-    const feature = QUERY_FEATURES[what];
-    if (feature !== undefined && !session.supports(feature))
-      throw new EdgeError("DeviceTooOld", undefined, { features: [feature] });
-    if (what === "stats") requireFeature(session, "appStats", "stats");
-    if (what === "logs" && (params as LogsParams).previous) requireFeature(session, "previousLog", "previous");
+    const feature = `query ${what}`;
+    if (session.unknownFeatures.has(feature)) {
+      throw new EdgeError("DeviceTooOld", tooOldMessage([feature]), { features: [feature] });
+    }
     return session;
   }
-}
-
-/** @param usedBy what needs the feature, as a client knows it */
-function requireFeature(session: DeviceSession, feature: ProtocolFeature, usedBy: string): void {
-  if (!session.supports(feature)) throw new EdgeError("DeviceTooOld", tooOldMessage([{ feature, usedBy }]));
 }
 
 /** Calls `callback` in this turn of the event loop, unless disposed before. */

@@ -6,6 +6,7 @@ import { type Clock, unixNow } from "../../../lib/clock.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { CLOSE_CODES } from "../../../protocol/link/frames.ts";
 import { MAX_FRAME_BYTES } from "../../../protocol/limits.ts";
+import type { ProtocolVersions } from "../../../protocol/version.ts";
 import { type AccessWatcher, deviceSubject } from "../../accounts/access-watcher.ts";
 import type { Bus } from "../../bus/bus.ts";
 import type { Asset } from "../../core/asset.ts";
@@ -61,6 +62,8 @@ export interface HubOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly observer?: Observer | undefined;
+  /** Default: those of this program. */
+  readonly protocols?: ProtocolVersions | undefined;
 }
 
 /** The connections of all devices, with at most one current session per device, the newest. */
@@ -106,11 +109,12 @@ export class DeviceHub {
 
   /** Sets the receivers of frames. Must be called before the first connection. */
   setHandlers(handlers: Handlers): void {
-    const { clock, logger, observer } = this.#options;
+    const { clock, logger, observer, protocols } = this.#options;
     this.#host = {
       clock,
       logger,
       observer,
+      protocols,
       ...handlers,
       frameRateLimiter: this.#frameRateLimiter,
       becomeCurrent: (greeted, hello) => this.#becomeCurrent(greeted, hello, handlers),

@@ -6,6 +6,7 @@ import type { DeliveryHandler, DeploymentHandler, ReportHandler } from "../handl
 import type { Observer } from "../../metrics/observer.ts";
 import type { FrameRateLimiter } from "./frame-rate-limiter.ts";
 import type { AgentFrame } from "../../../protocol/link/frames.ts";
+import type { ProtocolVersions } from "../../../protocol/version.ts";
 import type { HubSession } from "./session.ts";
 
 export type Hello = Extract<AgentFrame, { type: "hello" }>;
@@ -15,6 +16,8 @@ export interface SessionHost {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly observer?: Observer | undefined;
+  /** Default: those of this program. */
+  readonly protocols?: ProtocolVersions | undefined;
   readonly deploymentHandler: DeploymentHandler;
   readonly delivery: DeliveryHandler;
   readonly reportHandler: ReportHandler;

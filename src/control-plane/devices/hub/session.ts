@@ -3,7 +3,7 @@ import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeAgentFrame } fro
 import { negotiateVersion } from "../../../protocol/version.ts";
 import type { Asset } from "../../core/asset.ts";
 import type { QueryKind } from "../../../protocol/link/device-query.ts";
-import { type ProtocolFeature, supports } from "../../../protocol/link/features.ts";
+import { unknownFeatures } from "../../../protocol/link/features.ts";
 import type { FrameOutcome } from "../handlers.ts";
 import type { DeviceSession, DeviceStream, QuerySink, StreamRequest, StreamSink } from "../session.ts";
 import { StaleSessionError } from "../../store/sessions.ts";
@@ -52,7 +52,8 @@ export class HubSession implements DeviceSession {
   readonly #ended = new LazyAbort();
   #lateBytes = 0;
   /** Negotiated with the hello. */
-  #protocol: number | undefined;
+  /** Set by the hello. */
+  unknownFeatures: ReadonlySet<string> = new Set();
   /** Set by the hub when this becomes the device's current session; 0 before. */
   epoch = 0;
   /** Whether what the device holds was compared with the record. Only then is anything delivered. */
@@ -94,10 +95,6 @@ export class HubSession implements DeviceSession {
 
   get isOpen(): boolean {
     return this.#socket.readyState === this.#socket.OPEN;
-  }
-
-  supports(feature: ProtocolFeature): boolean {
-    return this.#protocol !== undefined && supports(this.#protocol, feature);
   }
 
   query(what: QueryKind, params: unknown, sink: QuerySink): Disposable {
@@ -311,13 +308,13 @@ export class HubSession implements DeviceSession {
   }
 
   async #onHello(hello: Hello): Promise<void> {
-    const { deploymentHandler, delivery, frameRateLimiter, becomeCurrent, observer } = this.#host;
-    const protocol = negotiateVersion(hello.protocol);
+    const { deploymentHandler, delivery, frameRateLimiter, becomeCurrent, observer, protocols } = this.#host;
+    const protocol = negotiateVersion(hello.protocol, protocols);
     if (protocol === undefined) {
       this.log("warn", { protocol: hello.protocol, agent_version: hello.agent_version }, "agent too old");
       return this.close(CLOSE_CODES.unsupportedProtocol, "protocol version not supported");
     }
-    this.#protocol = protocol;
+    this.unknownFeatures = unknownFeatures(protocol, protocols);
     // Closed meanwhile: it must not become the current session.
     const current = await this.#repeat(async () =>
       this.isOpen ? becomeCurrent(this, { ...hello, protocol }) : undefined,

@@ -89,7 +89,7 @@ function begin(
   );
   const receive = (frame: unknown): void => handler.onText(JSON.stringify(frame));
   const asset = { uuid: "u-1", serial_number: "SN-1", name: "Gateway" };
-  receive({ type: "welcome", protocol: 2, session_id: "s-1", asset, ...welcome });
+  receive({ type: "welcome", protocol: 1, session_id: "s-1", asset, ...welcome });
   return {
     handler,
     events,
@@ -125,22 +125,6 @@ describe("queries over a session", () => {
       { type: "answer", query_id: "q1", body: { number: 2 } },
       { type: "query_end", query_id: "q1", message: "that was all" },
     ]);
-  });
-
-  it.each([
-    [2, false],
-    [3, true],
-  ])("of protocol %i are told whether the control plane knows streams: %s", async (protocol, expected) => {
-    const link = begin(
-      async ({ supports, send }) => {
-        await send({ streams: supports("streams") });
-        return undefined;
-      },
-      { protocol },
-    );
-    link.receive(ask("q1", "data_usage"));
-    await link.settle();
-    expect(link.ofType("answer")).toEqual([{ type: "answer", query_id: "q1", body: { streams: expected } }]);
   });
 
   it("end with the code of an EdgeError, and with Internal for other errors", async () => {
@@ -214,14 +198,6 @@ describe("queries over a session", () => {
     await link.settle();
     await link.settle();
     expect(link.ofType("answer")).toHaveLength(100);
-  });
-
-  it("are ignored in a session of protocol 1", async () => {
-    const link = begin(async () => undefined, { protocol: 1 });
-    link.reports.change("h1");
-    link.receive(ask("q1"));
-    await link.settle();
-    expect(link.frames).toHaveLength(1);
   });
 });
 
@@ -303,11 +279,5 @@ describe("the report over a session", () => {
     });
     await link.settle();
     expect(link.ofType("report_held")).toEqual([{ type: "report_held", since_s: 90 }]);
-  });
-
-  it("is not announced to a control plane without reports", async () => {
-    const link = begin(undefined, { protocol: 1 }, (reports) => (reports.held = 90));
-    await link.settle();
-    expect(link.ofType("report_held")).toEqual([]);
   });
 });

@@ -103,7 +103,7 @@ describe("the plan for an app", () => {
     expect(updateFor(desired, current)).toMatchObject({ project: "line-4" });
   });
 
-  test("the image is named only where it differs, and no field is cleared that an older service does not know", () => {
+  test("the image is named only where it differs, and no field is cleared that the app does not have", () => {
     const update = updateFor(spec({ privileged: true }), spec());
     expect(update).toEqual({
       host_network: false,
@@ -111,12 +111,6 @@ describe("the plan for an app", () => {
       environments: [],
       ports: [],
       volumes: [],
-      command: null,
-      cpu_limit: null,
-      memory_limit: null,
-      devices: null,
-      healthcheck: null,
-      restart_policy: null,
     });
     expect(updateFor(spec({ image: "web:2" }), spec())).toMatchObject({ image: "web:2" });
   });

@@ -5,11 +5,10 @@ import { toSecretsLabel } from "../../../../../src/agent/core/app/secrets.ts";
 import type { ContentKey, TakeFiles } from "../../../../../src/agent/core/app/files.ts";
 import { mergeSpec } from "../../../../../src/agent/core/deployment/accept.ts";
 import { hashSpec } from "../../../../../src/agent/steps/create.ts";
-import { ADDED_FIELDS, withoutUnknownNulls } from "../../../../../src/protocol/apps/added-fields.ts";
 import type { StoredFile } from "../../../../../src/protocol/apps/app-files.ts";
 import { type AppSpec, parseAppSpec } from "../../../../../src/protocol/apps/app-spec.ts";
 import { bindsOf } from "../../../../../src/protocol/apps/volume-fields.ts";
-import { requiredFeatures } from "../../../../../src/protocol/link/features.ts";
+import { withoutAbsent } from "../../../../../src/protocol/link/features.ts";
 import { APP_FIELDS, DEFAULTS, everyChange, EXTRA_FIELDS, FULL } from "../../../../support/every-field.ts";
 
 const MINIMAL = parsed({ name: "app", image: "example/app:1" });
@@ -69,6 +68,19 @@ function adopted(spec: AppSpec): AppSpec | undefined {
   return adopt(found, (candidate) => hashSpec(candidate) === hashSpec(spec))?.spec;
 }
 
+/** Fields that are always there, whatever their value. */
+const ALWAYS_THERE = new Set(["host_network", "privileged", "volumes[].readonly", "files[].secret"]);
+
+/** Fields whose value `false` means the same as their absence, such as `init` and `environments[].secret`. */
+const OPTIONAL_FLAGS = new Set(flagsIn(FULL, "").filter((path) => !ALWAYS_THERE.has(path)));
+
+function flagsIn(value: unknown, path: string): string[] {
+  if (typeof value === "boolean") return [path];
+  if (Array.isArray(value)) return value.flatMap((entry) => flagsIn(entry, `${path}[]`));
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => flagsIn(inner, path === "" ? name : `${path}.${name}`));
+}
+
 describe("every field of an app", () => {
   test("is accepted by the schema, which changes none", () => {
     expect(parsed(FULL)).toEqual(FULL);
@@ -81,7 +93,7 @@ describe("every field of an app", () => {
 
   test.each(everyChange())("is read back from a container: $path", ({ spec }) => {
     // Without the fields whose value means the same as their absence.
-    expect(adopted(spec)).toEqual(withoutUnknownNulls(spec, () => false));
+    expect(adopted(spec)).toEqual(withoutAbsent(spec, OPTIONAL_FLAGS));
   });
 
   test.each(APP_FIELDS.filter((field) => DEFAULTS[field] !== undefined))("%s by default is as if absent", (field) => {
@@ -98,26 +110,4 @@ describe("every field of an app", () => {
     const { [field]: _removed, ...rest } = FULL;
     expect(merged(FULL, { [field]: null })).toEqual(rest);
   });
-
-  test("that an earlier protocol version does not have is required of the device", () => {
-    const command = { action: "deploy", options: {}, hasRegistryAuth: false } as const;
-    // A request has contents, which the device keeps apart.
-    const files = FULL.files.map((file) => ({ ...file, content_gzip: "H4sI" }));
-    const required = requiredFeatures({ ...command, spec: { ...FULL, files } });
-    const listed = Object.entries(ADDED_FIELDS).flatMap(([place, fields]) =>
-      Object.entries(fields).map(([name, feature]) => ({ feature, usedBy: pathOf(place, name) })),
-    );
-    expect(required.toSorted(byUse)).toEqual(listed.toSorted(byUse));
-    expect(requiredFeatures({ ...command, spec: MINIMAL })).toEqual([]);
-  });
 });
-
-function pathOf(place: string, name: string): string {
-  if (place === "app") return name;
-  const isList = Array.isArray((FULL as Readonly<Record<string, unknown>>)[place]);
-  return `${place}${isList ? "[]" : ""}.${name}`;
-}
-
-function byUse(left: { readonly usedBy: string }, right: { readonly usedBy: string }): number {
-  return left.usedBy < right.usedBy ? -1 : 1;
-}

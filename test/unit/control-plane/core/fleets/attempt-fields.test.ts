@@ -12,18 +12,18 @@ const revision = (version: number, names: readonly string[]): RevisionContent =>
 const BEFORE = revision(1, ["db", "web"]);
 const NEW = revision(2, ["db", "ui"]);
 
-/** The request of a goal for a device of the protocol version. */
-function requestFor(goal: ReturnType<typeof goalOf>, protocol: number) {
+/** The request of a goal. */
+function requestFor(goal: ReturnType<typeof goalOf>) {
   const revisions = [BEFORE, NEW];
-  return attemptRequest({ goal, revisions, variables: new Map(), strategy: { max_download_bytes: 5 }, protocol });
+  return attemptRequest({ goal, revisions, variables: new Map(), strategy: { max_download_bytes: 5 } });
 }
 
 test.each([
   ["the new revision", goalOf("kiosks", 2, NEW)],
   ["the one before, without the new app", goalOf("kiosks", 1, BEFORE, NEW)],
   ["nothing, as before the first revision", goalOf("kiosks", undefined, undefined, NEW)],
-])("what is sent to reach %s is what devices of protocol 4 take", (_name, goal) => {
-  const result = requestFor(goal, 4);
+])("what is sent to reach %s is what devices take", (_name, goal) => {
+  const result = requestFor(goal);
   if (result.kind !== "request") throw new Error(result.kind);
   const { spec } = splitDeployRequest(result.request);
   expect(applySchema.parse(spec)).toMatchObject({ project: "kiosks", adopt: true });
@@ -31,18 +31,10 @@ test.each([
 
 test("the images of both revisions are kept, unless nothing of the fleet is left", () => {
   const images = [imageOf("db", 1), imageOf("web", 1), imageOf("db", 2), imageOf("ui", 2)];
-  expect(requestFor(goalOf("kiosks", 1, BEFORE, NEW), 4)).toMatchObject({
+  expect(requestFor(goalOf("kiosks", 1, BEFORE, NEW))).toMatchObject({
     request: { remove: ["ui"], fleet: { name: "kiosks", revision: 1 }, keep_images: images },
   });
-  const gone = requestFor(goalOf("kiosks", undefined, undefined, NEW), 4);
+  const gone = requestFor(goalOf("kiosks", undefined, undefined, NEW));
   expect(gone).toMatchObject({ request: { apps: [], remove: ["db", "ui"] } });
   expect(gone).not.toHaveProperty("request.keep_images");
-});
-
-test("a device of protocol 3 is sent nothing that it does not know, and no removals at all", () => {
-  const result = requestFor(goalOf("kiosks", 2, NEW), 3);
-  if (result.kind !== "request") throw new Error(result.kind);
-  const names = Object.keys(result.request).toSorted();
-  expect(names).toEqual(["adopt", "apps", "max_download_bytes", "project", "prune"]);
-  expect(requestFor(goalOf("kiosks", 1, BEFORE, NEW), 3)).toEqual({ kind: "too_old" });
 });

@@ -41,7 +41,6 @@ const input = {
   revisions: [content, contentOf(1)],
   variables,
   strategy: {},
-  protocol: 4,
 };
 
 test("an attempt has the apps with variables put in, and what keeps the way back open", () => {
@@ -68,18 +67,11 @@ test("an attempt has the apps with variables put in, and what keeps the way back
   expect(result.request).not.toHaveProperty("remove");
 });
 
-test("what a device before protocol version 4 gets is an apply that it knows", () => {
-  const result = attemptRequest({ ...input, protocol: 3 });
-  expect(result.kind === "request" && applySchema.safeParse(result.request).success).toBe(true);
-  expect(JSON.stringify(result)).not.toContain("secret_parts");
-});
-
 test("an app that is new is removed going back, and one that is missing in the new revision stays", () => {
   const back = goalOf("kiosk", 1, contentOf(1), content);
   expect(attemptRequest({ ...input, goal: back })).toMatchObject({
     request: { remove: ["broker"], fleet: { revision: 1 } },
   });
-  expect(attemptRequest({ ...input, goal: back, protocol: 3 })).toEqual({ kind: "too_old" });
   const none = attemptRequest({ ...input, goal: modelGoal(undefined, 2) });
   expect(none).toMatchObject({ request: { apps: [], remove: ["web"] } });
   expect(none).not.toHaveProperty("request.fleet");

@@ -100,10 +100,18 @@ describe("a target that waits for its turn", () => {
   });
 
   test("is refused with an agent that is too old", () => {
-    expect(decided(aTarget(), { protocol: 2 })).toMatchObject({ fields: { state: "refused", code: "DeviceTooOld" } });
-    expect(decided(aTarget(), { protocol: 3 }).kind).toBe("begin");
-    const removal = context(aRollout(), { goals: { forward: modelGoal(undefined, 1), back: modelGoal(1, undefined) } });
-    expect(decided(aTarget(), { protocol: 3 }, removal)).toMatchObject({ fields: { code: "DeviceTooOld" } });
+    const protocols = { current: 3, oldest: 1, added: { environments: 2, "apply.remove": 3 } };
+    const adding = context(aRollout(), { protocols });
+    expect(decided(aTarget(), { protocol: 1 }, adding)).toMatchObject({
+      fields: { state: "refused", code: "DeviceTooOld", message: expect.stringContaining('"environments"') },
+    });
+    expect(decided(aTarget(), { protocol: 2 }, adding).kind).toBe("begin");
+    const goals = { forward: modelGoal(undefined, 1), back: modelGoal(1, undefined) };
+    const removing = context(aRollout(), { goals, protocols });
+    expect(decided(aTarget(), { protocol: 2 }, removing)).toMatchObject({ fields: { code: "DeviceTooOld" } });
+    expect(decided(aTarget(), { protocol: 3 }, removing).kind).toBe("begin");
+    // A device that was never there may be any.
+    expect(decided(aTarget(), { protocol: undefined }, adding).kind).toBe("begin");
   });
 
   test("is skipped when its asset has left, or its rollout has ended", () => {
