@@ -11,7 +11,7 @@ import { checkContent } from "./files.ts";
 import { FILE_KEYS, FILE_SECTIONS, type KeyRule, SERVICE_KEYS } from "./keys.ts";
 import { finishSwap } from "./limits.ts";
 import { finishPull, finishRestart } from "./misc.ts";
-import { checkNetwork, finishNames, finishNetworks } from "./networks.ts";
+import { checkAddresses, checkNetwork, finishNames, finishNetworks } from "./networks.ts";
 import { mergeProjectFiles } from "./project-files.ts";
 import { type ComposeFile, FurtherNames, ServiceDraft } from "./service.ts";
 import { refuseUnknownKey } from "./unknown.ts";
@@ -67,7 +67,7 @@ interface ComposeOptions {
 
 /** Whether a document is a compose file. */
 export function isCompose(root: DocumentNode): boolean {
-  return root.kind === "map" && root.entries.some(({ key }) => key === "services");
+  return root.kind === "map" && root.entries.some(({ key }) => key === "services" || key === "include");
 }
 
 /**
@@ -99,6 +99,7 @@ export function convertCompose(documents: readonly DocumentNode[], options: Comp
     local,
     problemsOf,
     names: new FurtherNames(),
+    addresses: [],
   };
   for (const network of file.networks.values()) checkNetwork(network);
   for (const volume of file.volumes.values()) checkVolume(volume);
@@ -112,6 +113,7 @@ export function convertCompose(documents: readonly DocumentNode[], options: Comp
   const convert = (name: string, value: Value): ServiceDraft => convertService(name, value, file, unrestarted);
   const drafts = isTooMany ? [] : [...services].map(([name, value]) => convert(name, value));
   for (const draft of drafts) finishNames(draft, file);
+  checkAddresses(drafts, file.addresses);
   if (options.sharedVolumes) shareVolumes(drafts);
   if (unrestarted.length > 0) fields.get("services")?.note(`(${unrestarted.join(", ")}) ${NOT_RESTARTED}`);
   return { project: file.project, apps: drafts.map(toApp), options: {} };

@@ -80,7 +80,11 @@ const POLICIES: Readonly<Record<string, string>> = { any: "always", none: "no", 
 function convertRestartPolicy(value: Value, service: ServiceDraft): void {
   const fields = value.fields();
   for (const [key, part] of fields) {
-    if (key !== "condition") part.refuse("is not supported.", "Remove it: the engine waits longer after each failure.");
+    if (key === "delay" || key === "window")
+      part.note("belongs to Swarm: the engine waits longer after each failure, as with compose.");
+    else if (key === "max_attempts")
+      part.refuse("cannot count failures.", "Remove it: the engine waits longer after each failure.");
+    else refuseUnknown(new Map([[key, part]]), ["condition"]);
   }
   // As in compose, `restart` of the service takes precedence.
   if (service.value.fields().has("restart")) return;

@@ -1,5 +1,7 @@
 import type { Place } from "../documents/node.ts";
 import type { Value } from "../documents/value.ts";
+import { CONTENT_FIELDS } from "../../protocol/apps/app-files.ts";
+import { contentOf } from "../documents/file-content.ts";
 import { refuseUnknown } from "./unknown.ts";
 import type { ComposeFile, Converter, ServiceDraft } from "./service.ts";
 
@@ -37,13 +39,59 @@ export const convertNetworks: Converter = (value, service, file) => {
   }
 };
 
+const ADDRESSES = new Set(["ipv4_address", "ipv6_address", "link_local_ips"]);
+
+/** An address that a service asks for on a network. */
+export interface AskedAddress {
+  readonly app: string;
+  readonly address: string;
+  readonly value: Value;
+}
+
+function addressesIn(value: Value, app: string): AskedAddress[] {
+  return (value.isList ? value.items() : [value]).flatMap((item) => {
+    const address = item.text();
+    return address === undefined ? [] : [{ app, address, value: item }];
+  });
+}
+
+/**
+ * Addresses on a device's networks are the device's choice: one of a file could be that of the network by which the device is
+ * reached. An address that no service of the file mentions makes no difference to any; one that is mentioned is refused.
+ */
+export function checkAddresses(services: readonly ServiceDraft[], addresses: readonly AskedAddress[]): void {
+  if (addresses.length === 0) return;
+  const texts = services.map(({ name, fields }) => ({ name, texts: [...textsIn(fields)] }));
+  for (const { app, address, value } of addresses) {
+    const mentioned = new RegExp(`(?<![\\w.])${address.replaceAll(".", "\\.")}(?!\\w|\\.\\d)`, "i");
+    const user = texts.find(({ texts: own }) => own.some((text) => mentioned.test(text)));
+    if (!user) {
+      value.note(`has no effect here: the device chooses addresses, and no service of this file mentions ${address}.`);
+    } else {
+      value.refuse(
+        `is mentioned by the service ${user.name}, and the device chooses addresses: one of a file could be that of the device's own network.`,
+        `Write the name ${app} in place of ${address} there. Where only an address will do, such as for a name server, publish the port and use the device's address.`,
+      );
+    }
+  }
+}
+
+/** All texts of a service's fields, with the contents of the files that come with it. */
+function* textsIn(value: unknown): Generator<string> {
+  if (typeof value === "string") yield value;
+  else if (Array.isArray(value)) for (const item of value) yield* textsIn(item);
+  else if (typeof value === "object" && value !== null) {
+    if (CONTENT_FIELDS.some((field) => field in value)) yield contentOf(value).toString("utf8");
+    else for (const [key, item] of Object.entries(value)) yield* textsIn([key, item]);
+  }
+}
+
 /** What a service may say about a network. */
 function readSettings(network: Value, app: string, file: ComposeFile): void {
   const fields = network.fields();
   const known = ["aliases", "priority", "gw_priority"];
   for (const [key, value] of fields) {
-    if (/address|ips$/.test(key))
-      value.refuse("is not supported: the engine chooses addresses.", "Use the app's name.");
+    if (ADDRESSES.has(key)) file.addresses.push(...addressesIn(value, app));
     else if (["driver_opts", "interface_name"].includes(key)) value.refuse("is not supported.", "Remove it.");
     else refuseUnknown(new Map([[key, value]]), known);
   }
@@ -86,14 +134,23 @@ function isExternal(network: Value): boolean {
   return external !== undefined && (external.isMap || external.boolean() === true);
 }
 
+/** They give an app an address of its own in the device's network. */
+const LAN_DRIVERS = new Set(["macvlan", "ipvlan"]);
+const LAN_ADVICE =
+  "An app has no address of its own in the device's network: publish its ports at the device's, or use `network_mode: host` where it has to hear broadcasts.";
+
 /** Checks a network's own definition: the device makes all networks alike. */
 export function checkNetwork(network: Value): void {
   for (const [key, value] of network.fields()) {
     if (key === "name" || key === "labels") {
       if (key === "labels") value.note("has no effect here.");
     } else if (key === "driver") {
-      if (value.text() !== "bridge")
-        value.refuse("must be bridge.", "Remove it, or use `network_mode: host` in the service.");
+      const driver = value.text() ?? "";
+      if (driver !== "bridge")
+        value.refuse(
+          "must be bridge.",
+          LAN_DRIVERS.has(driver) ? LAN_ADVICE : "Remove it, or use `network_mode: host` in the service.",
+        );
     } else if (key === "external") {
       if (value.isMap || value.boolean())
         value.note(

@@ -4,6 +4,7 @@ import type { Problems } from "../documents/problems.ts";
 import type { Value } from "../documents/value.ts";
 import type { DraftDependency, DraftPort } from "../group/draft.ts";
 import type { Lookup } from "./interpolate.ts";
+import type { AskedAddress } from "./networks.ts";
 
 /** The parts of a compose file that its services refer to. */
 export interface ComposeFile {
@@ -21,6 +22,8 @@ export interface ComposeFile {
   readonly problemsOf: (fileName: string) => Problems;
   /** Further names of services on their networks, by service; `links` gives them to others. */
   readonly names: FurtherNames;
+  /** The addresses that services ask for. */
+  readonly addresses: AskedAddress[];
 }
 
 /** Collects names of services beside their own. */

@@ -5,6 +5,9 @@ import type { Converter } from "./service.ts";
 /** Options of a mount in memory that change nothing here, or are the engine's own. */
 const DEFAULTS = new Set(["rw", "noexec", "nosuid", "nodev"]);
 
+/** When files were read last is not kept on a device. */
+const TIMES = new Set(["noatime", "nodiratime", "relatime", "strictatime", "norelatime", "nostrictatime"]);
+
 /** `/run` or `/run:size=64m,mode=1777`. */
 export const convertTmpfs: Converter = (value, service) => {
   for (const item of value.isList ? value.items() : [value]) {
@@ -22,6 +25,12 @@ function readOption(item: Value, option: string, entry: Record<string, unknown>)
   if (name === "size") entry["size_bytes"] = sizeOf(text) ?? item.refuse("has a size that is none, such as 64m.");
   else if (name === "mode") entry["mode"] = octal(text) ?? item.refuse("has a mode that is not octal, such as 1777.");
   else if (name === "exec") entry["exec"] = true;
+  else if (TIMES.has(name)) item.note(`has the option ${name}, which has no effect here.`);
+  else if (name === "uid" || name === "gid")
+    item.refuse(
+      `has the option ${name}: the directory belongs to root.`,
+      "Give its mode: with mode=1777, the default, every user of the app may write there.",
+    );
   else if (!DEFAULTS.has(name))
     item.refuse(`has the option ${name}, which is not supported.`, "Use size, mode and exec.");
 }

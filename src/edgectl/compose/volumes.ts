@@ -93,6 +93,8 @@ function longMount(value: Value, service: ServiceDraft, file: ComposeFile): void
   let isEmpty = false;
   for (const [key, part] of fields.get("volume")?.fields() ?? []) {
     if (key === "nocopy") isEmpty = part.boolean() ?? false;
+    else if (key === "subpath")
+      part.refuse("is not supported: an app has the whole of a volume.", "Give the directory a volume of its own.");
     else part.refuse("is not supported.", "Remove what the app does not need.");
   }
   if (source === undefined) {
@@ -121,7 +123,8 @@ function longTmpfs(value: Value, target: string, service: ServiceDraft): void {
 }
 
 function mount(value: Value, asked: Mount, service: ServiceDraft, file: ComposeFile): void {
-  const { source, target, isReadonly } = asked;
+  const { target, isReadonly } = asked;
+  const source = withSlashes(asked.source);
   if (source.startsWith("~")) homeMount(value, asked, service, file);
   else if (source.startsWith("/")) {
     service.append("volumes", { local: source, target, readonly: isReadonly }, value.place);
@@ -136,6 +139,11 @@ function mount(value: Value, asked: Mount, service: ServiceDraft, file: ComposeF
     const advice = `Add it there (${source}:), or write ./${source} for a file beside this one.`;
     value.refuse(`names the volume ${source}, which is not under the \`volumes\` of this file.`, advice);
   }
+}
+
+/** A path beside the file, as it is written on Windows. */
+function withSlashes(source: string): string {
+  return /^\.{1,2}\\/.test(source) ? source.replaceAll("\\", "/") : source;
 }
 
 /** A directory of this machine's user is made by compose if it is missing. What is in one stays here. */

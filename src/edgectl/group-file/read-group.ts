@@ -105,7 +105,9 @@ function readVariables(
 ): Lookup {
   const inDirectory = localFiles(process.cwd());
   const values = new Map<string, string>();
-  const byDefault = envFiles.length === 0 && beside.kindOf(ENV_FILE) !== "missing" ? [ENV_FILE] : [];
+  // As in compose, a directory of this name is none.
+  const isBeside = !["missing", "directory"].includes(beside.kindOf(ENV_FILE));
+  const byDefault = envFiles.length === 0 && isBeside ? [ENV_FILE] : [];
   const texts = [
     ...envFiles.map((name) => [name, readNamed(name, inDirectory)] as const),
     ...byDefault.map((name) => [name, readNamed(name, beside)] as const),

@@ -11,8 +11,9 @@ import { findGroupProblems } from "../../../src/edgectl/runs/apply-group.ts";
 
 /*
  * How many public compose files can be applied as people wrote them: each file of files.txt (repository, commit, path) is
- * checked as `edgectl compose check --map-ports` does, with the example of `.env` that comes with it. Prints a table of
- * what is refused, by key. Repositories are cloned from GitHub unless --repositories has them.
+ * checked as `edgectl compose check --map-ports` does, with the example of `.env` that comes with it; then those of
+ * held-out.txt, which were collected afterwards and not looked at one by one. Prints a table for each of what is refused, by
+ * key. Repositories are cloned from GitHub unless --repositories has them.
  *
  *   node_modules/.bin/node test/bench/compose-files/main.ts [--repositories DIRECTORY] [--list FILE] [--shared-volumes]
  *     [--filled-in] [--verbose]
@@ -22,6 +23,7 @@ import { findGroupProblems } from "../../../src/edgectl/runs/apply-group.ts";
  */
 
 const run = promisify(execFile);
+const LISTS = ["files.txt", "held-out.txt"].map((name) => join(import.meta.dirname, name));
 const EXAMPLES = [".env.example", "env.example", ".env.sample", "example.env", ".env.template", "sample.env"];
 
 interface PublicFile {
@@ -38,7 +40,7 @@ interface Verdict {
 const { values } = parseArgs({
   options: {
     repositories: { type: "string" },
-    list: { type: "string", default: join(import.meta.dirname, "files.txt") },
+    list: { type: "string", multiple: true, default: LISTS },
     "shared-volumes": { type: "boolean", default: false },
     "filled-in": { type: "boolean", default: false },
     verbose: { type: "boolean", default: false },
@@ -88,7 +90,9 @@ async function useExample(directory: string): Promise<void> {
 
 /** Stand-ins by what variables are called; a number, which may be a user, otherwise. */
 const STAND_INS: readonly (readonly [RegExp, string])[] = [
+  [/[UG]ID$/, "1000"],
   [/SOCK/, "/run/stand-in.sock"],
+  [/DNS/, "192.0.2.53"],
   [/(^|_)IP(V4)?$|ADDR|HOST$/, "192.0.2.1"],
   [/PORT/, "8080"],
   [/PATH|DIR|CFG|CONF/, "/srv/stand-in"],
@@ -154,11 +158,10 @@ function keyOf({ message }: RemarkDocument): string {
   return `${section}.*${key === undefined ? "" : `.${key}`}${field === undefined ? "" : `: ${field}`}`;
 }
 
-const cache = await mkdtemp(join(tmpdir(), "compose-files-"));
-try {
+async function tryList(list: string, cache: string): Promise<void> {
   const verdicts: Verdict[] = [];
   const missing: PublicFile[] = [];
-  for (const file of await readList(values.list)) {
+  for (const file of await readList(list)) {
     const into = join(cache, "work", "tree");
     try {
       const path = await extract(file, await fetchRepository(file, join(cache, "repositories")), into);
@@ -171,8 +174,17 @@ try {
   }
   const accepted = verdicts.filter(({ problems }) => problems.length === 0);
   console.log(
-    `${accepted.length} of ${verdicts.length} files can be applied as written; ${missing.length} could not be had.`,
+    `${basename(list)}: ${accepted.length} of ${verdicts.length} files can be applied as written; ${missing.length} could not be had.`,
   );
+  printKeys(verdicts);
+  if (!values.verbose) return;
+  for (const { file, problems } of verdicts.filter(({ problems }) => problems.length > 0)) {
+    console.log(`\n${file.repository} ${file.path}`);
+    for (const { line, message } of problems) console.log(`  ${line}: ${message}`);
+  }
+}
+
+function printKeys(verdicts: readonly Verdict[]): void {
   const byKey = new Map<string, number>();
   const alone = new Map<string, number>();
   for (const { problems } of verdicts) {
@@ -184,12 +196,11 @@ try {
   console.log("\n| files | of these, nothing else is refused | key |\n| --- | --- | --- |");
   for (const [key, count] of [...byKey].toSorted(([, one], [, other]) => other - one))
     console.log(`| ${count} | ${alone.get(key) ?? 0} | ${key} |`);
-  if (values.verbose) {
-    for (const { file, problems } of verdicts.filter(({ problems }) => problems.length > 0)) {
-      console.log(`\n${file.repository} ${file.path}`);
-      for (const { line, message } of problems) console.log(`  ${line}: ${message}`);
-    }
-  }
+}
+
+const cache = await mkdtemp(join(tmpdir(), "compose-files-"));
+try {
+  for (const list of values.list) await tryList(list, cache);
 } finally {
   await rm(cache, { recursive: true, force: true });
 }

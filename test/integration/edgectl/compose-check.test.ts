@@ -33,6 +33,14 @@ const WRONG = [
 ].join("\n");
 
 describe("edgectl compose check", () => {
+  test("takes a file that only includes others, and no directory for the file of variables", async () => {
+    await using rig = await checker();
+    await rig.write("compose.yaml", "include: [web.yaml]");
+    await rig.write("web.yaml", "services: {web: {image: 'web:1', restart: always}}");
+    await mkdir(join(rig.directory, ".env"));
+    expect(await rig.check("compose.yaml")).toMatchObject({ code: 0, stderr: "" });
+  });
+
   test("says all that is wrong at once, by line, also of .env and what the schema refuses", async () => {
     await using rig = await checker();
     await rig.write("compose.yaml", WRONG);

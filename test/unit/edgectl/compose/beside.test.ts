@@ -196,6 +196,12 @@ describe("volumes", () => {
   });
 });
 
+test("a path beside the file may be written as on Windows", () => {
+  const { apps, problems } = convertWeb("volumes: ['.\\conf\\a.conf:/a.conf']", "", { files: { "conf/a.conf": "x" } });
+  expect(problems).toEqual([]);
+  expect(apps["web"]?.["files"]).toEqual([{ target: "/a.conf", content: "x" }]);
+});
+
 describe("names", () => {
   test("that links give are those of the other service", () => {
     const { apps } = convert("services: {a: {image: 'a:1', links: ['b:database', b]}, b: {image: 'b:1'}}");
@@ -205,6 +211,11 @@ describe("names", () => {
     });
   });
 });
+
+/** Of a service with a fixed address, and another one. */
+function withAddress(b: string): string {
+  return `services: {a: {image: 'a:1', networks: {x: {ipv4_address: 10.0.0.5}}}, b: {image: 'b:1', ${b}}}\nnetworks: {x: }`;
+}
 
 describe("networks", () => {
   test("external ones have their own name, and it is said which they are", () => {
@@ -230,6 +241,24 @@ describe("networks", () => {
     });
     const { draft } = convert("services: {a: {image: 'a:1'}, b: {image: 'b:1', network_mode: bridge}}");
     expect(draft?.apps.map(({ fields }) => fields["networks"])).toEqual([["gw_default"], undefined]);
+  });
+
+  test("an address that no other service mentions is the device's choice; one that is mentioned in any place is not", () => {
+    const near = convert(withAddress("environment: {A: '10.0.0.55', B: '110.0.0.5', C: '10.0.0.5.6'}"));
+    expect(near.problems).toEqual([]);
+    expect(near.notes).toEqual([expect.stringContaining("no service of this file mentions 10.0.0.5.")]);
+    const files = { "b.conf": `# padding ${"x".repeat(4000)}\nserver\n10.0.0.5:53\n` };
+    for (const b of [
+      "dns: [10.0.0.5]",
+      "command: 'dig @10.0.0.5'",
+      'environment: {A: "\\n10.0.0.5#53"}',
+      "extra_hosts: ['a:10.0.0.5']",
+      "volumes: ['./b.conf:/b.conf']",
+    ]) {
+      const { problems } = convert(withAddress(b), { files });
+      expect(problems, b).toEqual([expect.stringContaining("is mentioned by the service b")]);
+      expect(problems[0]).toContain("Write the name a in place of 10.0.0.5 there");
+    }
   });
 
   test("so it does when the file names it", () => {

@@ -220,6 +220,8 @@ describe("what a service's keys become", () => {
     ["platform: linux/arm64", "its own platform"],
     ["mem_reservation: 1g", "set aside"],
     ["volumes: ['/srv:/srv:cached']", "cached"],
+    ["tmpfs: ['/run:noatime']", "has the option noatime, which has no effect here"],
+    ["deploy: {restart_policy: {condition: any, delay: 5s}}", "belongs to Swarm"],
     ["network_mode: bridge", "on the project's networks only"],
     ["network_mode: host\nports: ['80:80']", "the app's own ports are the device's"],
     ["healthcheck: {test: x, start_interval: 5s}", "start_interval has no effect"],
