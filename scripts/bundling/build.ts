@@ -16,11 +16,15 @@ const FINGERPRINT_FILE = ".fingerprint";
 const MONITORING = "packaging/monitoring";
 /** The units with which systemd runs edge-control. */
 const UNITS = "packaging/recipes/systemd";
+/** Public keys with which edge-control checks releases of the agent. */
+const RELEASE_KEYS = "packaging/release-keys";
+/** What is copied to dist/ as it is. */
+const COPIED = [MONITORING, UNITS, RELEASE_KEYS];
 /** Folders of dist/ that are replaced as a whole. */
-const FOLDERS: ReadonlySet<string> = new Set([LIBRARIES, basename(MONITORING), basename(UNITS), CONSOLE]);
+const FOLDERS: ReadonlySet<string> = new Set([LIBRARIES, CONSOLE, ...COPIED.map((folder) => basename(folder))]);
 
 // Everything the build reads; node_modules follows the lock file.
-const SOURCE_FOLDERS = ["src", "scripts/bundling", MONITORING, UNITS];
+const SOURCE_FOLDERS = ["src", "scripts/bundling", ...COPIED];
 const SOURCE_FILES = ["package.json", "package-lock.json", "tsconfig.base.json"];
 
 /**
@@ -39,7 +43,7 @@ export async function build(options: { readonly onlyIfChanged: boolean }): Promi
     }
     const consoleSize = await buildConsole(staging);
     await addRuntime(staging);
-    for (const folder of [MONITORING, UNITS]) await cp(folder, join(staging, basename(folder)), { recursive: true });
+    for (const folder of COPIED) await cp(folder, join(staging, basename(folder)), { recursive: true });
     await writeFile(join(staging, FINGERPRINT_FILE), current);
     const sizes = `${await sizeTable(staging)}\n${consoleSize}`;
     await replace(staging, FOLDER);

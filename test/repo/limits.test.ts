@@ -72,6 +72,7 @@ import { MAX_CONNECTIONS_PER_ASSET } from "../../src/control-plane/devices/hub/c
 import { MAX_QUERIES_PER_DEVICE } from "../../src/control-plane/devices/gateway/local-gateway.ts";
 import { MAX_QUERIES_PER_ACCOUNT } from "../../src/control-plane/devices/queries/device-queries.ts";
 import { MAX_BUFFERED_BYTES as MAX_LOG_BYTES } from "../../src/control-plane/devices/queries/log-feed.ts";
+import { MAX_AGENT_RELEASES, PIECE_BYTES } from "../../src/control-plane/store/agent-releases.ts";
 import { MAX_BATCH_BYTES, MAX_PAGE_BYTES } from "../../src/control-plane/store/deployments.ts";
 import { MAX_STREAMS_PER_CLIENT } from "../../src/control-plane/devices/streams/client-connection.ts";
 import {
@@ -164,6 +165,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "sign-ins that wait": `${QUEUE_LIMITS.perSource} of a network address, ${QUEUE_LIMITS.total} in all`,
   "time at the identity provider": `${CHECKS_COOKIE_S / 60} min`,
   "network groups of one account's own": count(MAX_GROUPS_PER_ACCOUNT),
+  "releases of the agent that devices can fetch": `${MAX_AGENT_RELEASES}, in pieces of ${kib(PIECE_BYTES)}`,
   "requests of one account with an idempotency key": `${count(MAX_IDEMPOTENT_REQUESTS)}, and ${mib(MAX_IDEMPOTENT_RESPONSE_BYTES)} of their responses, for ${IDEMPOTENCY_KEPT_MS / 3_600_000} h`,
 };
 

@@ -113,6 +113,7 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
     "agent/cli/enroll.ts",
     "agent/cli/support-bundle.ts",
     "control-plane/cli/account.ts",
+    "control-plane/cli/agent-release.ts",
     "control-plane/cli/key.ts",
     "control-plane/cli/secrets.ts",
     "control-plane/cli/sim-credentials.ts",

@@ -3,6 +3,7 @@ import { errorText } from "../../lib/error-text.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { VERSION } from "../../lib/version.ts";
 import { addAccountCommands } from "./account.ts";
+import { addAgentReleaseCommands } from "./agent-release.ts";
 import { addAssetCommands } from "./asset.ts";
 import { addAuditCommands } from "./audit.ts";
 import { addBackupCommands } from "./backup.ts";
@@ -27,6 +28,7 @@ const COMMANDS: readonly AddCommand[] = [
   addAuditCommands,
   addSecretsCommands,
   addSimOperatorCommands,
+  addAgentReleaseCommands,
   addBackupCommands,
   addDatabaseCommands,
 ];

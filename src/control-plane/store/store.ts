@@ -1,5 +1,6 @@
 import type { AccountEventStore } from "./account-events.ts";
 import type { AccountStore, KeyStore } from "./accounts.ts";
+import type { AgentReleaseStore } from "./agent-releases.ts";
 import type { AssetSettingsStore } from "./asset-settings.ts";
 import type { AuditStore } from "./audit.ts";
 import type { AssetStore } from "./assets.ts";
@@ -61,6 +62,7 @@ export interface Store extends AsyncDisposable {
   readonly members: MemberStore;
   readonly rollouts: RolloutStore;
   readonly idempotency: IdempotencyStore;
+  readonly agentReleases: AgentReleaseStore;
   readonly busKeys: BusKeyStore;
   readonly sealingKeys: SealingKeyStore;
   readonly statistics: StoreStatistics;
@@ -109,6 +111,7 @@ export const RECORD_STORES = [
   "members",
   "rollouts",
   "idempotency",
+  "agentReleases",
   "busKeys",
   "sealingKeys",
 ] as const satisfies readonly (keyof Store)[];

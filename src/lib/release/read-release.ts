@@ -17,7 +17,7 @@ export const RELEASE_TYPES = {
 /** Annotation of a manifest with the bytes of all files of its layer. */
 export const UNPACKED_BYTES = "io.edge-agent.release.unpacked-bytes";
 
-const MAX_DOCUMENT_BYTES = 64 * 1024;
+export const MAX_DOCUMENT_BYTES = 64 * 1024;
 const MAX_LAYER_BYTES = 128 * 1024 * 1024;
 
 /** The release for one architecture. */
@@ -30,7 +30,7 @@ export interface Release {
   readonly paths: readonly (readonly string[])[];
 }
 
-interface Blob {
+export interface Blob {
   readonly digest: string;
   readonly bytes: number;
 }
@@ -51,52 +51,95 @@ export function readRelease(
   architecture: string,
 ): Release {
   const paths: (readonly string[])[] = [["index.json"]];
-  const read = (blob: Blob, maxBytes = MAX_DOCUMENT_BYTES): Buffer => {
-    paths.push(pathOf(blob.digest));
-    return readBlob(readFile, blob, maxBytes);
+  const read: ReadDocument = ({ digest, bytes }) => {
+    paths.push(pathOf(digest));
+    return readBlob(readFile, { digest, bytes }, MAX_DOCUMENT_BYTES);
   };
+  const { statement, manifests } = readSigned(readFile, statementOf, read);
+  const chosen = manifests.find((manifest) => manifest.architecture === architecture);
+  if (!chosen)
+    throw new ReleaseError("wrong_architecture", `release ${statement.version} has nothing for ${architecture}`);
+  const { layer, unpackedBytes } = readManifest(chosen, read);
+  paths.push(pathOf(layer.digest));
+  return { statement, layer, unpackedBytes, paths };
+}
+
+/** One of the documents, with what its reader takes it for. */
+export interface Document extends Blob {
+  readonly mediaType: string;
+  readonly artifactType?: string;
+}
+
+/** Reads a document. Throws a `ReleaseError` if it has not its digest, or more than `MAX_DOCUMENT_BYTES`. */
+export type ReadDocument = (document: Document) => Buffer;
+
+interface Signed {
+  readonly statement: Statement;
+  /** The manifests of the index, for Linux. */
+  readonly manifests: readonly (Blob & { readonly architecture: string })[];
+}
+
+/** Reads a layout up to the index that was signed. */
+export function readSigned(
+  readFile: ReadFile,
+  statementOf: (envelope: Uint8Array) => Statement,
+  read: ReadDocument,
+): Signed {
   const layout = Fields.parse("index.json", readFile(["index.json"], MAX_DOCUMENT_BYTES));
-  const statement = statementOf(read(findEnvelope(layout, read)));
+  const statement = statementOf(readEnvelope(layout, read));
   // The size of the index is not signed, only its digest.
   const entry = layout.list("manifests").find((manifest) => manifest.digest("digest") === statement.index);
   if (!entry) throw new ReleaseError("incomplete", "the layout does not have the index that was signed");
-  const index = Fields.parse("the index", read(blobOf(entry)));
-  const chosen = index.list("manifests").find((manifest) => {
+  const index = Fields.parse("the index", read({ ...blobOf(entry), mediaType: RELEASE_TYPES.index }));
+  const manifests = index.list("manifests").flatMap((manifest) => {
     const platform = manifest.object("platform");
-    return platform.text("os") === "linux" && platform.text("architecture") === architecture;
+    const architecture = platform.text("architecture");
+    return platform.text("os") === "linux" ? [{ ...blobOf(manifest), architecture }] : [];
   });
-  if (!chosen)
-    throw new ReleaseError("wrong_architecture", `release ${statement.version} has nothing for ${architecture}`);
-  const manifest = Fields.parse("the manifest", read(blobOf(chosen)));
+  return { statement, manifests };
+}
+
+interface Manifest {
+  readonly config: Blob;
+  readonly layer: Blob;
+  /** Bytes of all files of the layer. */
+  readonly unpackedBytes: number;
+}
+
+export function readManifest(blob: Blob, read: ReadDocument): Manifest {
+  const manifest = Fields.parse("the manifest", read({ ...blob, mediaType: RELEASE_TYPES.manifest }));
   const [layer, ...others] = manifest.list("layers");
   if (!layer || others.length > 0 || layer.text("mediaType") !== RELEASE_TYPES.layer)
     throw new ReleaseError("malformed", "the manifest has other than one layer compressed with zstd");
-  const blob = blobOf(layer);
-  paths.push(pathOf(blob.digest));
   const unpackedBytes = Number(manifest.object("annotations").text(UNPACKED_BYTES, /^\d{1,10}$/));
-  return { statement, layer: blob, unpackedBytes, paths };
+  return { config: blobOf(manifest.object("config")), layer: blobOf(layer), unpackedBytes };
 }
 
 /** Reads the layer of a release whose digests lead to it. @throws {ReleaseError} */
-export function readLayer(readFile: ReadFile, { layer }: Release): Buffer {
+export function readLayer(readFile: ReadFile, { layer }: { readonly layer: Blob }): Buffer {
   return readBlob(readFile, layer, MAX_LAYER_BYTES);
 }
 
-function findEnvelope(layout: Fields, read: (blob: Blob) => Buffer): Blob {
-  const signature = layout
+function readEnvelope(layout: Fields, read: ReadDocument): Buffer {
+  const artifactType = RELEASE_TYPES.signature;
+  const entry = layout
     .list("manifests")
-    .find((entry) => entry.has("artifactType") && entry.text("artifactType") === RELEASE_TYPES.signature);
-  if (!signature) throw new ReleaseError("unsigned", "the release is not signed");
-  const [envelope] = Fields.parse("the signature's manifest", read(blobOf(signature))).list("layers");
+    .find((manifest) => manifest.has("artifactType") && manifest.text("artifactType") === artifactType);
+  if (!entry) throw new ReleaseError("unsigned", "the release is not signed");
+  const signature = Fields.parse(
+    "the signature's manifest",
+    read({ ...blobOf(entry), mediaType: RELEASE_TYPES.manifest, artifactType }),
+  );
+  const [envelope] = signature.list("layers");
   if (!envelope) throw new ReleaseError("unsigned", "the release is not signed");
-  return blobOf(envelope);
+  return read({ ...blobOf(envelope), mediaType: RELEASE_TYPES.envelope });
 }
 
-function blobOf(descriptor: Fields): Blob {
+export function blobOf(descriptor: Fields): Blob {
   return { digest: descriptor.digest("digest"), bytes: descriptor.count("size") };
 }
 
-function readBlob(readFile: ReadFile, { digest, bytes }: Blob, maxBytes: number): Buffer {
+export function readBlob(readFile: ReadFile, { digest, bytes }: Blob, maxBytes: number): Buffer {
   if (bytes > maxBytes) throw new ReleaseError("malformed", `a part of the release has more than ${maxBytes} bytes`);
   const content = readFile(pathOf(digest), bytes);
   if (content.length !== bytes || digestOf(content) !== digest)

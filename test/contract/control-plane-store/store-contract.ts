@@ -3,6 +3,7 @@ import { accountEventsContract } from "./account-events-contract.ts";
 import { accountsContract } from "./accounts-contract.ts";
 import { operatorSimsContract } from "./operator-sims-contract.ts";
 import { simCredentialsContract } from "./sim-credentials-contract.ts";
+import { agentReleasesContract } from "./agent-releases-contract.ts";
 import { assetSettingsContract } from "./asset-settings-contract.ts";
 import { assetsContract } from "./assets-contract.ts";
 import { auditContract } from "./audit-contract.ts";
@@ -66,4 +67,5 @@ export function storeContract(harness: StoreHarness): void {
   rolloutAttemptsContract(harness);
   sealingKeysContract(harness);
   busKeysContract(harness);
+  agentReleasesContract(harness);
 }

@@ -132,6 +132,9 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
       INSERT INTO browser_tokens (hash, user_id, created_at, last_used_at) VALUES (x'00ff04', 'usr_1', 1, 1);
       INSERT INTO one_time_codes (hash, purpose, user_id, created_at, expires_at)
         VALUES (x'00ff03', 'reset', 'usr_1', 1, 2);
+      INSERT INTO agent_releases (version, digest, images, added_at) VALUES ('1.5.0', 'sha256:a', '[]', 1);
+      INSERT INTO agent_release_parts (version, digest, bytes, media_type) VALUES ('1.5.0', 'sha256:b', 3, 'text/plain');
+      INSERT INTO agent_release_pieces (digest, position, content) VALUES ('sha256:b', 0, x'00ff05');
       ${FLEET_ROWS}`);
     sqlite.close();
     return prepared;

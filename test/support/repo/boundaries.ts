@@ -49,6 +49,7 @@ const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
   metrics: ["bus", "store"],
   events: ["bus", "store"],
   sealing: ["bus", "store"],
+  releases: ["store"],
   "sim-operator": ["sealing", "store"],
   // Interfaces of what it configures, and no more.
   config: ["images", "sim-operator", "store"],
@@ -75,7 +76,7 @@ const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
     "store",
   ],
   // Administration of the same data, also while the service is stopped.
-  cli: ["accounts", "assets", "config", "data", "sealing", "sim-operator", "sims", "store"],
+  cli: ["accounts", "assets", "config", "data", "releases", "sealing", "sim-operator", "sims", "store"],
 };
 
 /** Files of edgectl that all its folders may import: errors, exit codes, and what is outside the process. */

@@ -21,6 +21,7 @@ export const ACTION_GROUPS = [
   { value: "sim_operator.", label: "credentials at SIM operators" },
   { value: "network_group.", label: "network groups" },
   { value: "usage.", label: "usage" },
+  { value: "agent_release.", label: "releases of the agent" },
   { value: "deployment.", label: "deployments" },
   { value: "fleet.", label: "fleets" },
   { value: "revision.", label: "revisions of fleets" },

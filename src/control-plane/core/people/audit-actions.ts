@@ -99,6 +99,9 @@ export const AUDIT_ACTIONS = {
   "allowance.removed": { sim_type: "text" },
   "network_group.added": {},
   "usage.imported": { imported: "number", unchanged: "number", skipped: "number" },
+  // Of no account: releases are for the devices of all.
+  "agent_release.added": { digest: "text" },
+  "agent_release.removed": {},
   "deployment.requested": {
     action: "text",
     image: "text",

@@ -79,6 +79,9 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: "rollout_plans", key: ["id"] },
   { name: "rollout_attempts", key: ["rollout_id", "asset_uuid", "direction", "attempt"] },
   { name: "rollout_events", key: ["rollout_id", "seq"] },
+  { name: "agent_releases", key: ["version"] },
+  { name: "agent_release_parts", key: ["version", "digest"] },
+  { name: "agent_release_pieces", key: ["digest", "position"] },
 ];
 
 /**

@@ -1,5 +1,6 @@
 import { SqlBusKeyStore } from "../sql/bus-keys.ts";
 import { SqlAccountStore } from "../sql/accounts.ts";
+import { SqlAgentReleaseStore } from "../sql/agent-releases.ts";
 import { SqlAssetSettingsStore } from "../sql/asset-settings.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
 import { SqlBrowserStore } from "../sql/browsers.ts";
@@ -83,6 +84,7 @@ export function postgresStoreOn(pool: PostgresPool): Store {
     fleets: new SqlFleetStore(executor),
     members: new SqlMemberStore(executor),
     rollouts: new SqlRolloutStore(executor),
+    agentReleases: new SqlAgentReleaseStore(executor),
     busKeys: new SqlBusKeyStore(executor),
     idempotency: new SqlIdempotencyStore(executor),
     sealingKeys: new SqlSealingKeyStore(executor),

@@ -1,4 +1,5 @@
 import { ACCOUNTS } from "./schema/accounts.ts";
+import { AGENT_RELEASES } from "./schema/agent-releases.ts";
 import { ASSETS } from "./schema/assets.ts";
 import { DEPLOYMENTS } from "./schema/deployments.ts";
 import { FLEETS } from "./schema/fleets.ts";
@@ -24,6 +25,6 @@ export const SCHEMA_STEPS: readonly SchemaStep[] = [
   {
     version: 1,
     compatibleFrom: 1,
-    sql: INSTANCES + ACCOUNTS + PEOPLE + ASSETS + SIMS + DEPLOYMENTS + FLEETS,
+    sql: INSTANCES + ACCOUNTS + PEOPLE + ASSETS + SIMS + DEPLOYMENTS + FLEETS + AGENT_RELEASES,
   },
 ];

@@ -1,4 +1,5 @@
 import { ACCOUNTS } from "./schema/accounts.ts";
+import { AGENT_RELEASES } from "./schema/agent-releases.ts";
 import { ASSETS } from "./schema/assets.ts";
 import { DEPLOYMENTS } from "./schema/deployments.ts";
 import { FLEETS } from "./schema/fleets.ts";
@@ -10,4 +11,6 @@ import { SIMS } from "./schema/sims.ts";
  * Schema of edge-control's database: entry `n` migrates it from version `n` to `n + 1`. Times are Unix seconds unless named
  * `_ms`. Until the first release, changes go into the tables of `schema/`; from then on a released entry is never edited.
  */
-export const MIGRATIONS: readonly string[] = [INSTANCES + ACCOUNTS + PEOPLE + ASSETS + SIMS + DEPLOYMENTS + FLEETS];
+export const MIGRATIONS: readonly string[] = [
+  INSTANCES + ACCOUNTS + PEOPLE + ASSETS + SIMS + DEPLOYMENTS + FLEETS + AGENT_RELEASES,
+];
