@@ -184,13 +184,13 @@ test("exactly 4 MiB go with an app, come back with a rollback, and are read back
   expect(places()).toEqual([]);
 });
 
-test("too many bytes, and a target inside of a volume, are refused before anything is sent to the device", async () => {
+test("too many bytes, and a target that is a volume's, are refused before anything is sent to the device", async () => {
   const image = "localhost/never-pulled:1";
   const body = { name: system().name(), image };
   const large = { target: "/large", content_gzip: gzipSync(Buffer.alloc(16 * 1024 * 1024 + 1)).toString("base64") };
-  const inside = { target: "/data/app.conf", content: "" };
+  const hidden = { target: "/data", content: "" };
   const volumes = [{ local: "/srv", target: "/data" }];
-  for (const files of [[large], [inside], [CONF, CONF], [{ ...CONF, target: "/" }]]) {
+  for (const files of [[large], [hidden], [CONF, CONF], [{ ...CONF, target: "/" }]]) {
     const { final, events } = await system().deploy({ ...body, files, volumes });
     expect(final).toMatchObject({ status: "Fail", code: "InvalidRequest" });
     expect(events).toHaveLength(1);

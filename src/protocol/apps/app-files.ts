@@ -186,40 +186,29 @@ interface Mounted {
   readonly target: string;
 }
 
-/** Returns the files that a mount of the app would hide, or that would lie inside of one. */
+/**
+ * Returns the files that a mount of the app would hide, or that would lie inside of a device file. One inside of a volume is
+ * mounted there by the engine, which leaves an empty file in the volume. Links that an app made there lead it elsewhere in the
+ * app's own container at most.
+ */
 export function findFileConflicts(
   files: readonly Mounted[] = [],
   mounts: readonly (Mounted & { readonly field: string })[],
 ): RequestIssue[] {
   return files.flatMap((file, index) => {
     const at = normalizePath(file.target);
-    const mount = mounts.find((other) => {
-      const place = normalizePath(other.target);
-      return place === at || at.startsWith(`${place}/`) || place.startsWith(`${at}/`);
-    });
-    if (!mount) return [];
-    const reason = conflict(at, normalizePath(mount.target), mount.field);
-    return [{ path: `files[${index}].target`, reason }];
+    const conflicts = mounts.flatMap(({ target, field }) => conflict(at, normalizePath(target), field) ?? []);
+    return conflicts.slice(0, 1).map((reason) => ({ path: `files[${index}].target`, reason }));
   });
 }
 
 /** Says what is wrong with a file's target, and what to use instead. */
-function conflict(target: string, mounted: string, field: string): string {
+function conflict(target: string, mounted: string, field: string): string | undefined {
   const what = `${mounted} of \`${field}\``;
   if (target === mounted) return `is the target of \`${field}\` too; leave one of the two out`;
   if (mounted.startsWith(`${target}/`))
     return `contains ${what}, so it would have to be a directory; use another target`;
-  if (field !== "volumes") return `is inside of ${what}; use a target outside of it`;
-  // The engine follows links there that an app has made, and leaves an empty file there for each one that it mounts.
-  return (
-    `is inside of ${what}, where an app could lead the file elsewhere by a link. Use a target outside of ${mounted}, such as ` +
-    `${elsewhere(target, mounted)}, and tell the app that path by \`command\` or \`environments\`; or mount the volume at the ` +
-    "directory below it that the app writes to; or put the file into the volume itself, without `files`"
-  );
-}
-
-/** Returns a path like the target that is outside of what is mounted. */
-function elsewhere(target: string, mounted: string): string {
-  const directory = mounted === "/config" ? "/settings" : "/config";
-  return `${directory}/${target.slice(target.lastIndexOf("/") + 1)}`;
+  if (field === "devices" && target.startsWith(`${mounted}/`))
+    return `is inside of ${what}; use a target outside of it`;
+  return undefined;
 }

@@ -92,7 +92,7 @@ type Mounts = Pick<AppSpec, "volumes" | "devices" | "tmpfs"> & {
   readonly files?: readonly { readonly target: string }[];
 };
 
-/** Returns the files of an app that would lie inside of a mount, or would be hidden by one. */
+/** Returns the files of an app that would lie inside of a device file, or would be hidden by a mount. */
 export function findHiddenFiles(spec: Mounts): RequestIssue[] {
   return findFileConflicts(spec.files, mountsOf(spec));
 }

@@ -1,3 +1,5 @@
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { adopt } from "../../../src/agent/core/app/adopt.ts";
 import { pathWithoutLinks } from "../../../src/agent/core/policy/resolved-path.ts";
@@ -6,11 +8,12 @@ import { enginePrefix } from "../../../src/agent/engine/engine-prefix.ts";
 import { engineVolumeName } from "../../../src/agent/engine/volume-names.ts";
 import type { Engine } from "../../../src/agent/engine/engine.ts";
 import type { ContainerStepContext } from "../../../src/agent/steps/context.ts";
-import { hashSpec, runCreate } from "../../../src/agent/steps/create.ts";
+import { hashSpec, runCreate, toRequest } from "../../../src/agent/steps/create.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { type AppSpec, parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 import { canonicalOptions } from "../../../src/protocol/apps/canonical-options.ts";
 import { type LoadedImage, engineRequest, loadImage, uniqueName, webImage } from "../../support/images.ts";
+import { tempDir } from "../../support/temp-dir.ts";
 import { waitFor } from "../../support/wait-for.ts";
 import type { EngineUnderTest } from "./deployed-container.ts";
 import { type Case, CASES, type Inspected } from "./option-cases.ts";
@@ -163,6 +166,41 @@ export function containerOptionsSuite(name: string, setUp: () => Promise<EngineU
         }),
       );
       expect(isInternal).toEqual([false, false, true]);
+    });
+
+    test("files: inside of a volume and of a directory in memory, and by no link of the volume outside of the app", async () => {
+      await using directory = await tempDir();
+      const [volume, outside, source] = ["volume", "outside", "a.conf"].map((each) => join(directory.path, each)) as [
+        string,
+        string,
+        string,
+      ];
+      await mkdir(outside);
+      await mkdir(join(volume, "sub"), { recursive: true });
+      await symlink(outside, join(volume, "link"));
+      await writeFile(source, "placed\n");
+      const targets = ["/data/a.conf", "/data/sub/a.conf", "/memory/a.conf", "/data/link/a.conf"];
+      const command = ["/bin/sh", "-c", `cat ${targets.join(" ")}; echo end; exec sleep 2147483`];
+      const spec = specWith({
+        command,
+        volumes: [{ local: volume, target: "/data", readonly: false }],
+        tmpfs: [{ target: "/memory" }],
+      });
+      const config = { stateDir, containerLog: { maxBytes: 100_000, maxFiles: 2 } };
+      const step = { kind: "create", spec, image: image.reference, deploymentId: "d1", place: "app" } as const;
+      const request = toRequest(
+        { config } as unknown as ContainerStepContext,
+        { ...step, previousImageId: undefined, refetch: false },
+        targets.map((target) => ({ source, target })),
+      );
+      const id = await engine.createContainer(request, unaborted);
+      await using _container = { [Symbol.asyncDispose]: () => engine.removeContainer(id, unaborted) };
+      await engine.startContainer(id, unaborted);
+      const lines = () => engine.tailLogs(id, 10, unaborted);
+      await waitFor("the files to be read", async () => (await lines()).join().includes("end"));
+      expect(await lines()).toEqual([...targets.map(() => "placed"), "end"]);
+      expect(await readFile(join(volume, "sub", "a.conf"), "utf8")).toBe("");
+      expect(await readdir(outside)).toEqual([]);
     });
 
     test("nocopy: a volume begins without what the image has there", async () => {
