@@ -47,46 +47,8 @@ export interface DiffOptions {
   readonly showValues: boolean;
 }
 
-/** Fields with one value. */
-const VALUES = [
-  "image",
-  "host_network",
-  "privileged",
-  "command",
-  "cpu_limit",
-  "memory_limit",
-  "restart_policy",
-  "pull",
-  "health_timeout_s",
-  "entrypoint",
-  "user",
-  "working_dir",
-  "cap_add",
-  "cap_drop",
-  "read_only",
-  "shm_size",
-  "dns",
-  "hostname",
-  "init",
-  "stop_signal",
-  "stop_grace_s",
-  "gpus",
-  "group_add",
-  "pids_limit",
-  "security_opt",
-  "pid",
-  "ipc",
-  "memory_swap_limit",
-  "no_healthcheck",
-  "project",
-  "networks",
-  "internal_networks",
-  "network",
-  "aliases",
-];
-
 /** Fields that are compared by their own fields. */
-const OBJECTS = ["healthcheck", "sysctls", "labels", "log"];
+const OBJECTS = new Set(["healthcheck", "sysctls", "labels", "log"]);
 
 /** Lists, and what identifies an entry. */
 const LISTS: Readonly<Record<string, (entry: Entry) => string>> = {
@@ -97,9 +59,6 @@ const LISTS: Readonly<Record<string, (entry: Entry) => string>> = {
   ulimits: ({ name }) => String(name),
   extra_hosts: ({ name }) => String(name),
 };
-
-/** Fields whose values are shown as they are. Values of all others are never shown. */
-export const SHOWN_FIELDS: readonly string[] = [...VALUES, ...OBJECTS, ...Object.keys(LISTS), "files"];
 
 /**
  * Returns what must change for an app to be as desired, in the order of the specification. Omitted fields and their
@@ -118,10 +77,10 @@ export function diffApp(current: AppDocument, desired: AppDocument, options: Dif
     if (field === "files") return diffFiles(entriesOf(old), entriesOf(next));
     const identify = LISTS[field];
     if (identify) return diffEntries(field, byKey(entriesOf(old), identify), byKey(entriesOf(next), identify));
-    if (OBJECTS.includes(field)) return diffEntries(field, fieldsOf(old), fieldsOf(next));
+    if (OBJECTS.has(field)) return diffEntries(field, fieldsOf(old), fieldsOf(next));
     const changes = diffValue(field, old, next);
     if (field === "image" && changes.length === 0 && asksRegistry(desired)) return [IMAGE_CHECK];
-    return VALUES.includes(field) ? changes : changes.map(withoutValues);
+    return changes;
   });
 }
 

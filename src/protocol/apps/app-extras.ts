@@ -3,6 +3,7 @@ import { absolutePath, mountTarget } from "../values/absolute-path.ts";
 import { containerOptions, containerOptionsUpdate } from "./container-options.ts";
 import { aliases, internalNetworks, network, networks } from "./app-network.ts";
 import { appFileUpdates, storedFiles } from "./app-files.ts";
+import { clearable, optional } from "./optional-fields.ts";
 
 /*
  * The optional fields of an app's specification. They are absent by default.
@@ -112,40 +113,31 @@ const project = z
     examples: ["line-3"],
   });
 
+const schemas = {
+  command,
+  cpu_limit: cpuLimit,
+  memory_limit: memoryLimit,
+  devices,
+  healthcheck,
+  restart_policy: restartPolicy,
+  pull,
+  health_timeout_s: healthTimeout,
+};
+
+const groupSchemas = { project, networks, internal_networks: internalNetworks, network, aliases };
+
 export const appExtras = {
-  command: command.exactOptional(),
-  cpu_limit: cpuLimit.exactOptional(),
-  memory_limit: memoryLimit.exactOptional(),
-  devices: devices.exactOptional(),
-  healthcheck: healthcheck.exactOptional(),
-  restart_policy: restartPolicy.exactOptional(),
-  pull: pull.exactOptional(),
-  health_timeout_s: healthTimeout.exactOptional(),
+  ...optional(schemas),
   ...containerOptions,
-  project: project.exactOptional(),
-  networks: networks.exactOptional(),
-  internal_networks: internalNetworks.exactOptional(),
-  network: network.exactOptional(),
-  aliases: aliases.exactOptional(),
+  ...optional(groupSchemas),
   /** As the device keeps them. A request has other fields: see `newAppSpecSchema`. */
   files: storedFiles.exactOptional(),
 };
 
-/** The same fields in an update, where `null` removes a field. */
+/** The same fields in an update. */
 export const appExtrasUpdate = {
-  command: command.nullable().exactOptional(),
-  cpu_limit: cpuLimit.nullable().exactOptional(),
-  memory_limit: memoryLimit.nullable().exactOptional(),
-  devices: devices.nullable().exactOptional(),
-  healthcheck: healthcheck.nullable().exactOptional(),
-  restart_policy: restartPolicy.nullable().exactOptional(),
-  pull: pull.nullable().exactOptional(),
-  health_timeout_s: healthTimeout.nullable().exactOptional(),
+  ...clearable(schemas),
   ...containerOptionsUpdate,
-  project: project.nullable().exactOptional(),
-  networks: networks.nullable().exactOptional(),
-  internal_networks: internalNetworks.nullable().exactOptional(),
-  network: network.nullable().exactOptional(),
-  aliases: aliases.nullable().exactOptional(),
+  ...clearable(groupSchemas),
   files: appFileUpdates.nullable().exactOptional(),
 };

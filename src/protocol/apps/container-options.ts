@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { absolutePath } from "./app-fields.ts";
 import { CAPABILITIES, canonicalCapability } from "./capabilities.ts";
+import { clearable, optional } from "./optional-fields.ts";
 import { init, noHealthcheck, stopGrace, stopSignal } from "./container-lifecycle.ts";
 import { closestName } from "../values/closest-name.ts";
 import { groupAdd, ipc, MAX_ID, memorySwapLimit, pid, pidsLimit, securityOpt } from "./container-rights.ts";
@@ -305,64 +306,40 @@ const gpus = z
     examples: ["all", { ids: ["0"] }],
   });
 
-export const containerOptions = {
-  entrypoint: entrypoint.exactOptional(),
-  user: user.exactOptional(),
-  working_dir: workingDir.exactOptional(),
-  cap_add: capAdd.exactOptional(),
-  cap_drop: capDrop.exactOptional(),
-  read_only: readOnly.exactOptional(),
-  tmpfs: tmpfs.exactOptional(),
-  shm_size: shmSize.exactOptional(),
-  ulimits: ulimits.exactOptional(),
-  sysctls: sysctls.exactOptional(),
-  extra_hosts: extraHosts.exactOptional(),
-  dns: dns.exactOptional(),
-  hostname: hostname.exactOptional(),
-  labels: labels.exactOptional(),
-  init: init.exactOptional(),
-  stop_signal: stopSignal.exactOptional(),
-  stop_grace_s: stopGrace.exactOptional(),
-  log: log.exactOptional(),
-  gpus: gpus.exactOptional(),
-  group_add: groupAdd.exactOptional(),
-  pids_limit: pidsLimit.exactOptional(),
-  security_opt: securityOpt.exactOptional(),
-  pid: pid.exactOptional(),
-  ipc: ipc.exactOptional(),
-  memory_swap_limit: memorySwapLimit.exactOptional(),
-  no_healthcheck: noHealthcheck.exactOptional(),
+/** Every option of a container, in the order in which options are compared and shown. */
+const schemas = {
+  entrypoint,
+  user,
+  working_dir: workingDir,
+  cap_add: capAdd,
+  cap_drop: capDrop,
+  read_only: readOnly,
+  tmpfs,
+  shm_size: shmSize,
+  ulimits,
+  sysctls,
+  extra_hosts: extraHosts,
+  dns,
+  hostname,
+  labels,
+  init,
+  stop_signal: stopSignal,
+  stop_grace_s: stopGrace,
+  log,
+  gpus,
+  group_add: groupAdd,
+  pids_limit: pidsLimit,
+  security_opt: securityOpt,
+  pid,
+  ipc,
+  memory_swap_limit: memorySwapLimit,
+  no_healthcheck: noHealthcheck,
 };
 
-/** The same options in an update, where `null` removes an option. */
-export const containerOptionsUpdate = {
-  entrypoint: entrypoint.nullable().exactOptional(),
-  user: user.nullable().exactOptional(),
-  working_dir: workingDir.nullable().exactOptional(),
-  cap_add: capAdd.nullable().exactOptional(),
-  cap_drop: capDrop.nullable().exactOptional(),
-  read_only: readOnly.nullable().exactOptional(),
-  tmpfs: tmpfs.nullable().exactOptional(),
-  shm_size: shmSize.nullable().exactOptional(),
-  ulimits: ulimits.nullable().exactOptional(),
-  sysctls: sysctls.nullable().exactOptional(),
-  extra_hosts: extraHosts.nullable().exactOptional(),
-  dns: dns.nullable().exactOptional(),
-  hostname: hostname.nullable().exactOptional(),
-  labels: labels.nullable().exactOptional(),
-  init: init.nullable().exactOptional(),
-  stop_signal: stopSignal.nullable().exactOptional(),
-  stop_grace_s: stopGrace.nullable().exactOptional(),
-  log: log.nullable().exactOptional(),
-  gpus: gpus.nullable().exactOptional(),
-  group_add: groupAdd.nullable().exactOptional(),
-  pids_limit: pidsLimit.nullable().exactOptional(),
-  security_opt: securityOpt.nullable().exactOptional(),
-  pid: pid.nullable().exactOptional(),
-  ipc: ipc.nullable().exactOptional(),
-  memory_swap_limit: memorySwapLimit.nullable().exactOptional(),
-  no_healthcheck: noHealthcheck.nullable().exactOptional(),
-};
+export const containerOptions = optional(schemas);
+
+/** The same options in an update. */
+export const containerOptionsUpdate = clearable(schemas);
 
 export type ContainerOptions = z.output<z.ZodObject<typeof containerOptions>>;
 

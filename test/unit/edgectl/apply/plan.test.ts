@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { mergeSpec } from "../../../../src/agent/core/deployment/accept.ts";
-import { diffApp, SHOWN_FIELDS } from "../../../../src/edgectl/apply/diff.ts";
-import { KNOWN_FIELDS } from "../../../../src/protocol/apps/fields-in-force.ts";
+import { diffApp } from "../../../../src/edgectl/apply/diff.ts";
 import { planApp, secretsToGive, updateFor } from "../../../../src/edgectl/apply/plan.ts";
 import { type AppSpec, appSpecSchema } from "../../../../src/protocol/apps/app-spec.ts";
 import { renderPlan } from "../../../../src/edgectl/views/plan-view.ts";
@@ -201,10 +200,6 @@ describe("values in the difference", () => {
       { field: "environments.A", change: "change", note: "secret" },
       { field: "environments.A.secret", change: "change", old: false, new: true },
     ]);
-  });
-
-  test("are shown for the fields that are listed, and every field of an app is listed or a list of variables", () => {
-    expect([...SHOWN_FIELDS, "environments"].toSorted()).toEqual(KNOWN_FIELDS.toSorted());
   });
 });
 
