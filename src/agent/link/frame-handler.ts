@@ -164,6 +164,10 @@ export class FrameHandler implements Disposable {
         return this.#acceptCommand(pump, frame.deployment_id, (commands) =>
           commands.apply(frame.deployment_id, frame.request, frame.options),
         );
+      case "update_agent":
+        return this.#acceptCommand(pump, frame.deployment_id, () => {
+          throw new EdgeError("AgentUpdateUnsupported");
+        });
       case "cancel":
         return this.#cancel(frame.deployment_id, frame.reason);
       case "event_ack":

@@ -1,6 +1,7 @@
 import { getOverview } from "./account/get-overview.ts";
 import { streamAccountEvents } from "./account/stream-account-events.ts";
 import { applyGroup } from "./apps/apply-group.ts";
+import { updateAgent } from "./apps/update-agent.ts";
 import { getAppLogs } from "./apps/get-app-logs.ts";
 import { deployApp } from "./apps/deploy-app.ts";
 import { getApp } from "./apps/get-app.ts";
@@ -112,6 +113,7 @@ export const ROUTES: readonly Route[] = [
   streamRolloutEvents,
   deployApp,
   applyGroup,
+  updateAgent,
   listApps,
   getApp,
   updateApp,

@@ -1,6 +1,7 @@
 import type { RequestedAppSpec } from "../../protocol/apps/app-spec.ts";
 import type { AppUpdate } from "../../protocol/apps/app-update.ts";
 import type { AppliedApp } from "../../protocol/apps/apply.ts";
+import type { AgentUpdate } from "../../protocol/agents/agent-update.ts";
 import type { DeployOptions, RegistryAuth } from "../../protocol/apps/deploy-request.ts";
 import { withoutAbsent } from "../../protocol/link/features.ts";
 import type { ControlFrame } from "../../protocol/link/frames.ts";
@@ -11,6 +12,7 @@ export type Command =
   /** The fields that change. */
   | { readonly action: "update"; readonly spec: AppUpdate }
   | { readonly action: "apply"; readonly spec: Group }
+  | { readonly action: "update_agent"; readonly spec: AgentUpdate }
   | { readonly action: "remove" | "stop" | "start" | "restart"; readonly spec: null };
 
 /** The apps that are applied together. What it says beside these is for the device only. */
@@ -23,7 +25,7 @@ interface Group {
 /** A requested change of one app, or of a group. */
 export interface AppCommand {
   readonly command: Command;
-  /** The app, or the project of a group. */
+  /** The app, or the project of a group; `AGENT_APP` for the agent itself. */
   readonly app: string;
   readonly options: DeployOptions;
   /** How long to wait for a device that is not connected, in seconds; `undefined`: not at all. */
@@ -59,6 +61,8 @@ export function commandFrame(
       };
       return { type: "apply", deployment_id: id, request, ...options };
     }
+    case "update_agent":
+      return { type: "update_agent", deployment_id: id, request: command.spec, ...options };
     case "deploy":
       return { type: "deploy", deployment_id: id, spec: known(command.spec), ...options };
     case "update":
@@ -76,8 +80,13 @@ export function countApps(command: Command): number {
   return command.action === "apply" ? Math.max(1, command.spec.apps.length + removedNames(command).length) : 1;
 }
 
-/** Returns the image that the specification of an app, or a change of it, names; `undefined` for a group or without one. */
+/**
+ * Returns the image that the specification of an app, or a change of it, names, or that of a release of the agent, which the
+ * service itself may serve; `undefined` for a group or without one.
+ */
 export function imageOf(command: Command): string | undefined {
+  if (command.action === "update_agent")
+    return command.spec.image ?? `${command.spec.served?.repository}:${command.spec.version}`;
   return command.action === "deploy" || command.action === "update" ? command.spec.image : undefined;
 }
 

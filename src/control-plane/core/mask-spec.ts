@@ -13,6 +13,7 @@ export function maskCommand(command: Command): Command {
       return { ...command, spec: maskSpec(command.spec) };
     case "update":
       return { ...command, spec: maskSpec(command.spec) };
+    case "update_agent":
     case "remove":
     case "stop":
     case "start":

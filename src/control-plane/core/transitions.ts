@@ -38,6 +38,7 @@ const RECEIVED_MESSAGES: Readonly<Record<DeploymentAction, string>> = {
   start: "Request to start the app received.",
   restart: "Request to restart the app received.",
   apply: "Request to apply a group of apps received.",
+  update_agent: "Update of the agent received.",
 };
 
 /** Returns the content of the first event. */

@@ -1,3 +1,4 @@
+import { AGENT_UPDATE_ERRORS } from "./agent-update-errors.ts";
 import { ENROLMENT_ERRORS } from "./enrolment-errors.ts";
 import { FLEET_ERRORS } from "./fleet-errors.ts";
 import { REPEATED_CHANGE_ERRORS } from "./repeated-change-errors.ts";
@@ -279,6 +280,7 @@ export const ERRORS = {
     retryable: false,
     hint: "Send the header Content-Type: application/json.",
   },
+  ...AGENT_UPDATE_ERRORS,
   ...REMOTE_ACCESS_ERRORS,
   ...PEOPLE_ERRORS,
   ...FLEET_ERRORS,

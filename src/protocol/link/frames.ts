@@ -102,6 +102,17 @@ const apply = z.object({
   options: deployOptionsSchema.optional(),
 });
 
+/**
+ * A release of the agent itself, to be installed and tried. The device validates `request`, by `agentUpdateSchema`.
+ * Acknowledged, reported and cancelled like `deploy`.
+ */
+const updateAgent = z.object({
+  type: z.literal("update_agent"),
+  deployment_id: deploymentId,
+  request: z.unknown(),
+  options: deployOptionsSchema.optional(),
+});
+
 /** A query to the device. `what` is a key of `QUERIES`, which validates `params`. An unknown one is ended with a code. */
 const query = z.object({
   type: z.literal("query"),
@@ -153,6 +164,7 @@ export const controlFrameSchema = z.discriminatedUnion("type", [
   deploy,
   command,
   apply,
+  updateAgent,
   cancel,
   eventAck,
   query,

@@ -121,6 +121,11 @@ test("each operation of the document that changes something writes an entry for 
         apps: [{ app: app() }],
         ...registryAuth(),
       }),
+    "POST /v1/assets/:asset_id/edge/agent": async () =>
+      call(control, "POST", `/v1/assets/${(await newAsset()).uuid}/edge/agent`, key, {
+        image: "registry.example.com/team/edge-agent:1.5.0",
+        ...registryAuth(),
+      }),
     "PATCH /v1/assets/:asset_id/edge/apps/:name": async () =>
       call(control, "PATCH", `${await apps()}/web`, key, {
         image: "registry.example.com/web:2",

@@ -127,6 +127,7 @@ test("has every endpoint of the specification and the decisions", () => {
     "POST /v1/api-keys",
     "POST /v1/assets",
     "POST /v1/assets/{asset_id}/accept",
+    "POST /v1/assets/{asset_id}/edge/agent",
     "POST /v1/assets/{asset_id}/edge/apply",
     "POST /v1/assets/{asset_id}/edge/apps",
     "POST /v1/assets/{asset_id}/edge/apps/{name}/restart",
@@ -297,7 +298,7 @@ test("every stream has an example of its messages, and a sample for curl that sh
     ).toEqual(isStream ? [true] : undefined);
     if (isStream) streams++;
   }
-  expect(streams).toBe(13);
+  expect(streams).toBe(14);
 });
 
 /** What the check finds wrong with a list of assets that has these things different. */

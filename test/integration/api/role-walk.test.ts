@@ -51,6 +51,7 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "GET /v1/assets/{asset_id}/edge/apps": row("viewer", 200, 404),
   "POST /v1/assets/{asset_id}/edge/apps": row("operator", 200, 404),
   "POST /v1/assets/{asset_id}/edge/apply": row("operator", 200, 404),
+  "POST /v1/assets/{asset_id}/edge/agent": row("admin", 200, 404),
   "GET /v1/assets/{asset_id}/edge/apps/{name}": row("viewer", 404),
   "PATCH /v1/assets/{asset_id}/edge/apps/{name}": row("operator", 200, 404),
   "DELETE /v1/assets/{asset_id}/edge/apps/{name}": row("operator", 200, 404),

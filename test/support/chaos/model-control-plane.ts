@@ -164,5 +164,5 @@ export class ModelControlPlane {
 function send(agent: DeviceDeployments, { id, app, command: { action, spec } }: Deployment): void {
   if (action === "deploy") agent.deploy(id, spec);
   else if (action === "apply") agent.apply(id, spec);
-  else agent.change(id, { action, app, spec });
+  else if (action !== "update_agent") agent.change(id, { action, app, spec });
 }

@@ -48,6 +48,7 @@ export class DeviceModel {
       case "deploy":
       case "command":
       case "apply":
+      case "update_agent":
         if (this.#received.has(frame.deployment_id)) this.sentTwice.push(frame.deployment_id);
         this.#received.add(frame.deployment_id);
         if (!this.held.has(frame.deployment_id) && !this.ended.has(frame.deployment_id)) {

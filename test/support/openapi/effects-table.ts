@@ -214,6 +214,10 @@ export const TABLE: Readonly<Record<string, Row>> = {
     runs: "?dry_run project apps.** adopt prune remove on_failure expect max_download_bytes urgent wait_for_device_s",
     delivers: "registry_auth.**",
   }),
+  "POST /v1/assets/{asset_id}/edge/agent": row("admin", ["runs", "delivers"], {
+    runs: "?dry_run version image downgrade again max_download_bytes urgent wait_for_device_s",
+    delivers: "registry_auth.**",
+  }),
   "GET /v1/assets/{asset_id}/edge/apps/{name}": row(
     "viewer",
     "none",

@@ -70,6 +70,7 @@ const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
     "fleets",
     "instances",
     "metrics",
+    "releases",
     "sealing",
     "sim-operator",
     "sims",

@@ -37,6 +37,8 @@ export function nextStep(
       return nextStartStep(record.action, previous, observed, progress);
     case "apply":
       throw new Error("a group of apps has no steps of its own");
+    case "update_agent":
+      throw new Error("an update of the agent has no steps of an app");
   }
 }
 

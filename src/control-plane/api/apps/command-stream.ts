@@ -54,13 +54,8 @@ export function commandSchema(...codes: readonly ErrorCode[]) {
   };
 }
 
-/** The common part of their descriptions. */
-export const STREAM_DESCRIPTION =
-  "The response is a stream of events: `Running` any number of times, then `Success` or `Fail`. A request that does not " +
-  "become a deployment gets one `Fail` event with an empty `deployment_id`, or with `Accept: application/json` an error in " +
-  "JSON. With the header `Idempotency-Key`, a repeated request joins the stream of the first one. With `Prefer: " +
-  "respond-async`, the response is the deployment as it begins, and `Location` its path. The deployment continues when the " +
-  "client disconnects.";
+/** The common part of their descriptions; the tag "Apps" says the rest. */
+export const STREAM_DESCRIPTION = "Streams events: see the tag Apps.";
 
 /**
  * The error handler of these endpoints. After authentication, refusals are event streams too unless the client asks for JSON,

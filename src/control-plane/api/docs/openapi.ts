@@ -5,6 +5,7 @@ import { VERSION } from "../../../lib/version.ts";
 import { type Requirement, requirementOf } from "../../core/people/endpoint-permissions.ts";
 import type { Api } from "../context.ts";
 import { toHeaderName } from "../header-name.ts";
+import { COMMANDS_DESCRIPTION } from "./stream.ts";
 import { streamSamples } from "./curl-sample.ts";
 import { composeSchemas } from "./compose-schemas.ts";
 import { openResponses } from "./open-responses.ts";
@@ -54,7 +55,10 @@ export async function serveOpenApi(api: Api): Promise<void> {
       tags: [
         { name: "Assets", description: "Connected edge devices." },
         { name: "Usage", description: "Usage of SIMs." },
-        { name: "Apps", description: "Container apps on devices: deploy, update, inspect and remove." },
+        {
+          name: "Apps",
+          description: `Container apps on devices, and the agent that runs them: deploy, update, inspect and remove. ${COMMANDS_DESCRIPTION}`,
+        },
         { name: "Deployments", description: "Requested changes of apps, with their events and outcomes." },
         { name: "Devices", description: "State and data usage of devices." },
         { name: "Fleets", description: "Sets of apps that are brought to many devices, and their revisions." },

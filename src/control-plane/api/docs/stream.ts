@@ -9,6 +9,14 @@ export const DEPLOYMENT_ID_HEADER = {
   "Deployment-Id": { type: "string", description: "Id of the deployment." },
 } as const;
 
+/** What all commands have in common. */
+export const COMMANDS_DESCRIPTION =
+  "The response to a command is a stream of events: `Running` any number of times, then `Success` or `Fail`. A request that does " +
+  "not become a deployment gets one `Fail` event with an empty `deployment_id`, or with `Accept: application/json` an error in " +
+  "JSON. With the header `Idempotency-Key`, a repeated request joins the stream of the first one. With `Prefer: " +
+  "respond-async`, the response is the deployment as it begins, and `Location` its path. The deployment continues when the " +
+  "client disconnects.";
+
 /** The response to a command, which streams deployment events. */
 export function commandStream(description: string): DocumentedResponse {
   return eventStream(

@@ -16,6 +16,7 @@ export const ENDPOINT_ACTIONS: Readonly<Record<string, AuditAction>> = {
   "PATCH /v1/enrolment-settings": "settings.changed",
   "POST /v1/assets/:asset_id/edge/apps": "deployment.requested",
   "POST /v1/assets/:asset_id/edge/apply": "deployment.requested",
+  "POST /v1/assets/:asset_id/edge/agent": "deployment.requested",
   "PATCH /v1/assets/:asset_id/edge/apps/:name": "deployment.requested",
   "DELETE /v1/assets/:asset_id/edge/apps/:name": "deployment.requested",
   "POST /v1/assets/:asset_id/edge/apps/:name/start": "deployment.requested",

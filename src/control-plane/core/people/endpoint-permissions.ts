@@ -71,6 +71,7 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "GET /v1/assets/:asset_id/edge/apps": "apps.read",
   "POST /v1/assets/:asset_id/edge/apps": "apps.deploy",
   "POST /v1/assets/:asset_id/edge/apply": "apps.deploy",
+  "POST /v1/assets/:asset_id/edge/agent": "agents.update",
   "GET /v1/assets/:asset_id/edge/apps/:name": "apps.read",
   "PATCH /v1/assets/:asset_id/edge/apps/:name": "apps.deploy",
   "DELETE /v1/assets/:asset_id/edge/apps/:name": "apps.deploy",

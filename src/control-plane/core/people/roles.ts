@@ -21,6 +21,7 @@ export const ROLE_PERMISSIONS = {
     "fleets.roll_out",
   ],
   admin: [
+    "agents.update",
     "assets.remove",
     "fleets.remove",
     "fleets.waive_approval",

@@ -22,7 +22,11 @@ const LIMIT = "monthly_budget";
 
 /** Whether a spent plan stands in the way of it: it may download, and is neither urgent nor a check. */
 export function mayUsePlan({ command, options }: Pick<Deployment, "command" | "options">): boolean {
-  return ["deploy", "update", "apply"].includes(command.action) && options.urgent !== true && options.dry_run !== true;
+  return (
+    ["deploy", "update", "apply", "update_agent"].includes(command.action) &&
+    options.urgent !== true &&
+    options.dry_run !== true
+  );
 }
 
 /** How long a deployment waits at most: until the month is over, and a day for its device. In milliseconds. */

@@ -34,6 +34,11 @@ describe("classes of failures", () => {
       "PolicyDenied",
       "DeviceTooOld",
       "DeploymentCancelled",
+      "AgentUpdateUnsupported",
+      "AgentUpdateKeysMissing",
+      "AgentVersionRefused",
+      "AgentReleaseSetAside",
+      "AgentPinned",
     ]);
   });
 
@@ -51,6 +56,7 @@ describe("classes of failures", () => {
       "PlanChanged",
       "ErrorDeploymentAlreadyExist",
       "RegistryAuthLost",
+      "AgentUpdateInProgress",
       "TooManyRequests",
       "ServiceUnavailable",
       "QuotaExceeded",
