@@ -7,7 +7,7 @@ import { startControlPlane, type TestAccount, type TestAsset } from "../../suppo
 import { type FailingStore, type Fate, failingStore } from "../../support/control-plane/failing-store.ts";
 import { openStream } from "../../support/event-stream.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
-import { fastClock } from "../../support/fast-clock.ts";
+import { FastClock } from "../../support/fast-clock.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 const SEEDS = (process.env["OUTAGE_SEEDS"] ?? "1,2,3,4").split(",").map(Number);
@@ -45,7 +45,7 @@ describe("a database that is lost again and again", () => {
     "seed %i: nothing that was answered is lost, nothing is answered twice, everything ends by itself",
     async (seed) => {
       const random = randomOf(seed);
-      const clock = fastClock(50);
+      const clock = new FastClock(50);
       const log = captureLogText();
       let failing: FailingStore | undefined;
       await using control = await startControlPlane({

@@ -13,7 +13,7 @@ import { type FailingStore, type Fate, failingStore } from "../../support/contro
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
 import { openStream } from "../../support/event-stream.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
-import { fastClock } from "../../support/fast-clock.ts";
+import { FastClock } from "../../support/fast-clock.ts";
 import { type HeldRollout, SOME_REVISION, startHeldRollout } from "../../support/fleets/held-rollout.ts";
 import { readDocument } from "../../support/openapi/read-document.ts";
 import { sampleRequests, type SampleRequest } from "../../support/openapi/sample-requests.ts";
@@ -29,7 +29,7 @@ let asset: TestAsset;
 
 /** Starts a control plane whose time runs faster. */
 async function start(times: number): Promise<void> {
-  clock = fastClock(times);
+  clock = new FastClock(times);
   log = captureLogText();
   control = await startControlPlane({
     clock,

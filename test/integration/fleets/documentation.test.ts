@@ -1,6 +1,6 @@
 import { onTestFinished, expect, test } from "vitest";
 import { documented, fill, runPrinted } from "../../support/documentation.ts";
-import { fastClock } from "../../support/fast-clock.ts";
+import { FastClock } from "../../support/fast-clock.ts";
 import { startFleetRig } from "../../support/fleets/fleet-rig.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
@@ -16,7 +16,7 @@ const commandsOf = (text: string): string[] => text.split(/\n(?=curl )/);
 const digest = (digit: string): Readonly<Record<string, string>> => ({ "sha256:…": `sha256:${digit.repeat(64)}` });
 
 test("the page on fleets: tags, a fleet, its revisions and a rollout, as printed", async () => {
-  const rig = await startFleetRig(MEMBERS, { clock: fastClock(20) });
+  const rig = await startFleetRig(MEMBERS, { clock: new FastClock(20) });
   onTestFinished(() => rig[Symbol.asyncDispose]());
   const { control, account, api, devices } = rig;
   const opening = `API=${control.url} KEY=${account.apiKey}`;

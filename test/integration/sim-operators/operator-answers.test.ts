@@ -5,7 +5,7 @@ import { EmnifyOperator } from "../../../src/control-plane/sim-operator/emnify/e
 import type { OperatorSim, SimOperator } from "../../../src/control-plane/sim-operator/sim-operator.ts";
 import { SuperSimOperator } from "../../../src/control-plane/sim-operator/super-sim/super-sim-operator.ts";
 import { type Clock, systemClock } from "../../../src/lib/clock.ts";
-import { fastClock } from "../../support/fast-clock.ts";
+import { FastClock } from "../../support/fast-clock.ts";
 import { IdleClock } from "../../support/idle-clock.ts";
 import { freePort } from "../../support/free-port.ts";
 import { SuperSimSimulator } from "../../support/sim-operators/super-sim-simulator.ts";
@@ -113,7 +113,7 @@ test("an answer that comes byte by byte has ten seconds", async () => {
     const timer = setInterval(() => response.write(" "), 5);
     response.on("close", () => clearInterval(timer));
   });
-  const found = operatorAt(url, fastClock(50)).findSim(SIM, signal);
+  const found = operatorAt(url, new FastClock(50)).findSim(SIM, signal);
   await expect(found).rejects.toMatchObject({ failure: "unavailable", message: "it did not answer within 10 s" });
 });
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { NetworkFailure } from "../../../../src/edgectl/api/network-failure.ts";
 import type { RolloutEvent } from "../../../../src/edgectl/api/rollout-streams.ts";
 import { followRollout } from "../../../../src/edgectl/rollouts/follow.ts";
-import { fastClock } from "../../../support/fast-clock.ts";
+import { IdleClock } from "../../../support/idle-clock.ts";
 
 const event = (seq: number, status = "Running"): RolloutEvent => ({
   status,
@@ -22,7 +22,7 @@ async function follow(
   streams: readonly (readonly (RolloutEvent | Error | "open" | "wait")[])[],
   giveUpAfterMs = 60_000,
 ) {
-  const clock = fastClock(1_000);
+  const clock = new IdleClock();
   const asked: number[] = [];
   const told: string[] = [];
   async function* open(after: number, onOpen: () => void) {
@@ -78,7 +78,7 @@ test("ends with an event that says that it waits for people, unless that is over
   const options = {
     listener: { onEvent: () => {}, onDisconnected: () => {}, onReconnected: () => {} },
     giveUpAfterMs: 0,
-    clock: fastClock(1_000),
+    clock: new IdleClock(),
     random: () => 0.5,
     signal: new AbortController().signal,
   };
