@@ -2,6 +2,7 @@ import { request as httpRequest } from "node:http";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
 import { accountTargets, type FillPath } from "../../support/openapi/account-targets.ts";
 import type { OpenApiDocument } from "../../support/openapi/conformance.ts";
 import { readDocument } from "../../support/openapi/read-document.ts";
@@ -57,6 +58,8 @@ interface Operation extends SampleRequest {
 
 beforeAll(async () => {
   control = await startControlPlane({
+    // The service does nothing by itself, such as to note that it is alive.
+    clock: new FakeClock(Date.now()),
     config: { legacy_removal_at: "2999-01-01T00:00:00Z", enrolment_rate_limit_per_minute: 100_000 },
   });
   account = await control.account();
