@@ -208,12 +208,16 @@ test("no target begins after a pause was answered; the rollout goes on when it i
   await using rig = await startFleetRig(12);
   await rig.fleet("kiosks", { max_parallel: 2 });
   await rig.revision("kiosks", "one");
+  // The first ones are at work until the pause was answered.
+  const work = Promise.withResolvers<Behaviour>();
+  for (const { device } of rig.devices) device.behave = () => work.promise;
   const id = await rig.rollOut("kiosks");
   await waitFor("some to have begun", () => rig.devices.some(({ device }) => device.received.length > 0));
   const paused = await rig.api.post(`/v1/fleets/kiosks/rollouts/${id}/pause`, undefined);
   expect(paused.status).toBe(200);
   const begun = (await rig.targets("kiosks", id)).filter(({ attempt }) => Number(attempt) > 0).length;
   expect(begun).toBeLessThan(12);
+  work.resolve("succeed");
   await waitFor("what was begun to end", async () =>
     (await rig.targets("kiosks", id)).every(({ state }) => state !== "deploying" && state !== "soaking"),
   );

@@ -4,7 +4,7 @@ import { createAccount, createAsset, type TestAccount } from "../../support/cont
 import { type TestInstance, TestInstances } from "../../support/control-plane/test-instances.ts";
 import { openStream } from "../../support/event-stream.ts";
 import { imageOf } from "../../support/fleets/fleet-rig.ts";
-import { SimulatedDevice } from "../../support/fleets/simulated-device.ts";
+import { type Behaviour, SimulatedDevice } from "../../support/fleets/simulated-device.ts";
 import { postgresUnavailableReason } from "../../support/postgres.ts";
 import { PostgresDatabases } from "../../support/postgres-store.ts";
 import { waitFor } from "../../support/wait-for.ts";
@@ -85,11 +85,15 @@ describe.skipIf(reason !== undefined)(`fleets at two instances${reason === undef
 
   test("a pause asked at the other instance lets nothing begin once it is answered; then it is resumed, and cancelled", async () => {
     const pair = await startPair(16, { max_parallel: 2 });
+    // The first ones are at work until the pause was answered.
+    const work = Promise.withResolvers<Behaviour>();
+    for (const { device } of pair.devices) device.behave = () => work.promise;
     const id = await rollOut(pair);
     await waitFor("some to have begun", () => reached(pair, "one") > 0);
     await send(pair, "POST", `${FLEET}/rollouts/${id}/pause`);
     const begun = await begunTargets(pair, id);
     expect(begun.length).toBeLessThan(16);
+    work.resolve("succeed");
     await settle(pair, id);
     expect(await begunTargets(pair, id)).toEqual(begun);
     expect(reached(pair, "one")).toBe(begun.length);
