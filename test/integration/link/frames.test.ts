@@ -112,7 +112,7 @@ describe("a session", () => {
     // Nothing is kept of a session that is over, and a session is only given up after twenty bad frames.
     expect(reconnects).toBeLessThanOrEqual(frames.bad / 20);
     expect(link.events.listeners).toBe(1);
-    expect(peer.connections).toBe(1);
+    await waitFor("the connections of sessions that are over to be closed", () => peer.connections === 1);
     expect(peer.sessions.flatMap((session) => session.unreadable)).toEqual([]);
     expect(link.lines.filter((line) => String(line["msg"]).includes("frame")).length).toBeLessThan(10);
   });

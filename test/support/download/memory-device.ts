@@ -263,8 +263,8 @@ export class MemoryDevice {
     return {
       clock: systemClock,
       random: () => 0,
-      bounds: { patienceMs: 1_000, baseMs: 1, maxMs: 2 },
-      stallMs: 5_000,
+      bounds: { patienceMs: 240_000, baseMs: 1, maxMs: 2 },
+      stallMs: 240_000,
       throttle: new Throttle(systemClock, () => undefined),
       onReceived: () => {},
       onAppended: () => {},

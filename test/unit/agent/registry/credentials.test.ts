@@ -67,10 +67,10 @@ describe("the configuration", () => {
 });
 
 describe("a config.json of Docker", () => {
-  const helper = deviceHelpers(systemClock, 500);
+  const helper = deviceHelpers(systemClock);
 
-  async function lookup(config: unknown, registry: string = HOST) {
-    return await dockerCredentials(await write("config.json", JSON.stringify(config)), helper).lookup(registry, signal);
+  async function lookup(config: unknown, registry: string = HOST, run = helper) {
+    return await dockerCredentials(await write("config.json", JSON.stringify(config)), run).lookup(registry, signal);
   }
 
   test.each([
@@ -131,7 +131,8 @@ describe("a config.json of Docker", () => {
     // Folders of somebody else's search path, such as root's, are another error.
     vi.stubEnv("PATH", "/usr/bin:/bin");
     if (script !== "") await installHelper(name, script);
-    const found = lookup({ credsStore: name });
+    // Only a helper that never answers has little time: the others may be slow to start.
+    const found = lookup({ credsStore: name }, HOST, name === "hangs" ? deviceHelpers(systemClock, 500) : helper);
     await expect(found).rejects.toMatchObject({
       kind: "registry_unreachable",
       message: expect.stringMatching(message),

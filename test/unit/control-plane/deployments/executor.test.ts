@@ -153,11 +153,11 @@ test("what was changed a moment ago for the same session is not read again, unle
   expect(await executor.apply("dep_1", eventOf(3), fence)).toMatchObject({ deployment: { lastSeq: 4, version: 5 } });
   expect(take(calls)).toEqual(["updateDeployment", "findDeployment", "updateDeployment"]);
   // Without a change nothing shows that what is known is right.
+  const readAt = performance.now();
+  const now = vi.spyOn(performance, "now").mockReturnValue(readAt);
   expect(await executor.apply("dep_1", eventOf(3), fence)).toMatchObject({ hasChanged: false });
   expect(take(calls)).toEqual(["findDeployment"]);
   // The size of its account may have changed, however often the deployment itself has.
-  const readAt = performance.now();
-  const now = vi.spyOn(performance, "now");
   for (const [seq, ageMs] of [2_500, 4_500, 6_000].entries()) {
     now.mockReturnValue(readAt + ageMs);
     await executor.apply("dep_1", eventOf(4 + seq), fence);
