@@ -33,7 +33,7 @@ import { trackPermissions } from "./permission-table.ts";
 import type { Bound } from "../metrics/observer.ts";
 import { CODE_ROUTES, ROUTES, SIGN_IN_ROUTES } from "./routes.ts";
 import { SharedRateCounter } from "./shared-rate-store.ts";
-import { refuseUnknownHeaders, refuseUnknownQueries } from "./strict-requests.ts";
+import { refuseUnknownHeaders, refuseUnknownQueries, requirePlainUtf8 } from "./strict-requests.ts";
 
 /** How long a client may take to send a request, in milliseconds. */
 export interface RequestTimes {
@@ -228,6 +228,7 @@ function acceptJsonOnly(api: Api, pacing: Pacing): void {
   api.addContentTypeParser("*", requireEmptyBody);
   api.addContentTypeParser("application/json", { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) => {
     if (body.length === 0 && !takesBody(request)) return undefined;
+    requirePlainUtf8(request);
     return pacing.readBody(request, body.length, () => {
       try {
         requireBoundedJson(body, "request");

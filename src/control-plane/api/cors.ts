@@ -24,6 +24,7 @@ const RESPONSE_HEADERS = [
   "Deployment-Id",
   "Deprecation",
   "ETag",
+  "Idempotent-Replayed",
   "Link",
   "Location",
   "RateLimit-Limit",

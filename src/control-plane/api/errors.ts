@@ -48,12 +48,18 @@ export function failureStreamStatus(code: ErrorCode): number {
 export function validateBy(schema: ZodType, part?: string): (data: unknown) => { value: unknown } | { error: Error } {
   return (data) => {
     const { success, data: value, error } = schema.safeParse(data, IN_WORDS);
-    return success ? { value } : { error: invalidRequest(issuesOf(error, schema, part)) };
+    return success ? { value } : { error: invalidRequest(issuesOf(error, schema, part, data)) };
   };
 }
 
-function issuesOf(error: ZodError, schema: ZodType, part: string | undefined): RequestIssue[] {
-  if (part === "querystring") return listQueryIssues(error, schema);
+function issuesOf(error: ZodError, schema: ZodType, part: string | undefined, data: unknown): RequestIssue[] {
+  if (part === "querystring") {
+    const isRepeated = (path: string) => Array.isArray((data as Readonly<Record<string, unknown>>)[path]);
+    return listQueryIssues(error, schema).map(({ path, reason }) => ({
+      path,
+      reason: isRepeated(path) ? "is given more than once" : reason,
+    }));
+  }
   const issues = listIssues(error, schema);
   return part === "headers" ? issues.map(({ path, reason }) => ({ path: toHeaderName(path), reason })) : issues;
 }

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import { knownFields } from "../../protocol/values/known-fields.ts";
 import { invalidRequest } from "../../protocol/errors/request-error.ts";
 import type { Api } from "./context.ts";
@@ -17,6 +18,9 @@ const HEADERS: Readonly<Record<string, string>> = {
   "idempotency-key": "this operation does not recognize repeated requests; send it without this header",
 };
 
+/** Character sets of which every text is the same in UTF-8. */
+const UTF8: ReadonlySet<string> = new Set(["utf-8", "utf8", "us-ascii"]);
+
 /** Methods that change nothing: a client loses nothing if these headers are ignored. */
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
@@ -30,6 +34,21 @@ export function refuseUnknownQueries(api: Api): void {
     if (route.schema?.hide) return;
     route.schema = { ...route.schema, querystring: route.schema?.querystring ?? NO_QUERY };
   });
+}
+
+/** Refuses a body that is compressed, or in another character set: it would be read as something else. Error: `UnsupportedMediaType`. */
+export function requirePlainUtf8({ headers }: FastifyRequest): void {
+  const encoding = headers["content-encoding"];
+  if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
+    throw new EdgeError(
+      "UnsupportedMediaType",
+      "The request body must not be compressed: send it without Content-Encoding.",
+    );
+  }
+  const [, charset] = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(headers["content-type"] ?? "") ?? [];
+  if (charset !== undefined && !UTF8.has(charset.toLowerCase())) {
+    throw new EdgeError("UnsupportedMediaType", "The request body must be UTF-8, as JSON is.");
+  }
 }
 
 /** Hook: refuses headers that the operation would have to carry out and does not declare. Error: `InvalidRequest`. */

@@ -247,6 +247,32 @@ test.each([
   expect(everything()).toBe(before);
 });
 
+test.each([
+  [{ "Content-Encoding": "gzip" }, "must not be compressed"],
+  [{ "Content-Type": "application/json; charset=iso-8859-1" }, "must be UTF-8"],
+])("a body that is not plain UTF-8 is refused, and changes nothing: %o", async (headers, reason) => {
+  const before = everything();
+  const encoded = operations.filter(({ body }) => body !== undefined);
+  expect(encoded.length).toBeGreaterThan(20);
+  for (const operation of encoded) {
+    const { status, text } = await send(operation, "", headers);
+    expect([operation.name, status]).toEqual([operation.name, 415]);
+    expect(text).toContain(reason);
+  }
+  expect(everything()).toBe(before);
+  const tags = operationOf("PATCH /v1/assets/{asset_id}/tags");
+  for (const plain of [{ "Content-Encoding": "identity" }, { "Content-Type": 'application/json; charset="UTF-8"' }])
+    expect((await send(tags, "", plain as Record<string, string>)).status).toBe(200);
+});
+
+test("a query parameter that is given more than once is refused, and the message says so", async () => {
+  for (const query of ["limit=1&limit=2", "sort=created_at&sort=updated_at"]) {
+    const { status, text } = await send(operationOf("GET /v1/assets"), `?${query}`, {});
+    const [name] = query.split("=");
+    expect([status, text]).toEqual([422, expect.stringContaining(`${name}: is given more than once`)]);
+  }
+});
+
 const TYPES = [
   "application/json",
   "application/json; charset=utf-8",

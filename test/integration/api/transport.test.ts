@@ -143,6 +143,9 @@ describe("pages of other origins", () => {
     const response = await call("/v1/assets", withKey({ Origin: PAGE }));
     expect(response.status).toBe(200);
     expect(response.headers.get("access-control-allow-origin")).toBe(PAGE);
+    expect(response.headers.get("access-control-expose-headers")?.split(", ")).toEqual(
+      expect.arrayContaining(["ETag", "Idempotent-Replayed", "Location", "Retry-After"]),
+    );
     expect(response.headers.get("vary")).toContain("Origin");
     expect(response.headers.get("access-control-expose-headers")).toContain("X-Request-Id");
     // A refusal that the page could not read would look like a network error.
