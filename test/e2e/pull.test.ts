@@ -21,11 +21,14 @@ async function push(...args: Parameters<Registry["push"]>): Promise<string> {
 }
 
 test("a pull reports its progress at most about once a second", async () => {
-  await using link = await SlowLink.to(registry.port, 2_500_000);
+  await using link = await SlowLink.to(registry.port, 200_000);
   const pushed = await registry.push(await bigImage(8), "team/big:1");
   const image = system().removeImageLater(pushed.replace(registry.host, link.host));
   const began = performance.now();
-  const { events, final } = await system().deploy({ name: system().name(), image });
+  const stream = await system().open({ name: system().name(), image });
+  await stream.until("a second report", () => stream.events.filter(({ bytes }) => bytes !== undefined).length >= 2);
+  link.bytesPerSecond = 2_500_000;
+  const { events, final } = await system().finish(stream);
   const seconds = (performance.now() - began) / 1000;
   expect(final.status).toBe("Success");
   const progress = events.filter(({ bytes }) => bytes !== undefined);

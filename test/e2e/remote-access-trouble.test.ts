@@ -45,8 +45,8 @@ describe("a link of 50 kB/s", () => {
   const exec = (...command: string[]) => user.run(["exec", system().asset.serialNumber, app, "--", ...command]);
 
   test("a large download fills it, beside deployments, commands and keep-alives, with bounded memory", async () => {
-    // Takes 80 s, of which this test waits for a few.
-    const size = 4_000_000;
+    // Takes four minutes, of which this test waits for a few seconds.
+    const size = 12_000_000;
     const sum = (await exec("sh", "-c", `busybox head -c ${size} /dev/urandom > /www/big; busybox md5sum < /www/big`))
       .stdout;
     const { url, command } = await user.forward(app, WEB_PORT);

@@ -88,9 +88,9 @@ test("following goes on over a service and a proxy that are busy or restarting, 
   expect(asked.slice(1, 5)).toEqual(Array.from({ length: 4 }, () => "/v1/events?after=11"));
   expect(stderr.match(/trying again/g)).toHaveLength(1);
   expect(stderr.match(/Connected again/g)).toHaveLength(1);
-  // Each pause is twice the one before.
-  const [, second = 0, third = 0, fourth = 0] = pauses;
-  expect([third - second, fourth - third].every((growth) => growth > 400)).toBe(true);
+  // Each pause is twice the one before; a busy machine adds to them.
+  const [first = 0, second = 0, third = 0, fourth = 0] = pauses;
+  expect([first > 490, second > 990, third > 1_990, fourth > 3_990]).toEqual([true, true, true, true]);
 });
 
 test("following waits as long as a busy service asks for", async () => {

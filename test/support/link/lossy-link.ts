@@ -10,6 +10,8 @@ export interface LinkConditions {
   readonly cutAfter?: number;
   /** Silently stops delivering after this many bytes. */
   readonly stallAfter?: number;
+  /** Stands still, on all connections, once the link has delivered this many bytes in all, until the conditions change. */
+  readonly holdAt?: number;
   readonly bytesPerSecond?: number;
   /** Additional delay of each chunk in milliseconds. */
   readonly latencyMs?: number;
@@ -95,9 +97,11 @@ export class LossyLink implements AsyncDisposable {
     let delivered = 0;
     for await (const chunk of far as AsyncIterable<Buffer>) {
       for (let rest = chunk; rest.length > 0;) {
+        await this.#flowing(near);
         const {
           cutAfter = Infinity,
           stallAfter = Infinity,
+          holdAt = Infinity,
           bytesPerSecond = Infinity,
           latencyMs = 0,
         } = this.conditions;
@@ -106,7 +110,10 @@ export class LossyLink implements AsyncDisposable {
           return;
         }
         const slice = Math.min(MAX_IN_FLIGHT, Math.max(1, Math.floor((bytesPerSecond * SLICE_MS) / 1000)));
-        const piece = rest.subarray(0, Math.min(slice, cutAfter - delivered, stallAfter - delivered));
+        const piece = rest.subarray(
+          0,
+          Math.min(slice, cutAfter - delivered, stallAfter - delivered, holdAt - this.received),
+        );
         rest = rest.subarray(piece.length);
         if (latencyMs > 0) await sleep(latencyMs);
         if (near.destroyed) return;
@@ -127,6 +134,10 @@ export class LossyLink implements AsyncDisposable {
       }
     }
     near.end();
+  }
+
+  async #flowing(near: Socket): Promise<void> {
+    while (!near.destroyed && this.received >= (this.conditions.holdAt ?? Infinity)) await sleep(1);
   }
 }
 
