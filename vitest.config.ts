@@ -18,6 +18,8 @@ const project = (name: string, { groupOrder, maxWorkers, isolate }: typeof QUICK
     sequence: { groupOrder },
     globals: false,
     restoreMocks: true,
+    // Only against hangs, as in `test/support/wait-for.ts`.
+    expect: { poll: { timeout: 180_000 } },
   },
 });
 

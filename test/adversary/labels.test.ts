@@ -28,7 +28,7 @@ async function change(method: string, app: string, action?: string, body?: unkno
 
 async function untilRepaired(app: string): Promise<void> {
   const isRepair = (line: LogLine): boolean => line.msg === "app repaired" && line["app"] === app;
-  await system().agent.waitForLog(`the repair of ${app}`, isRepair, 60_000);
+  await system().agent.waitForLog(`the repair of ${app}`, isRepair);
 }
 
 /** Waits until the reconciler has completed a full round, from repairs to cleanup, and begun another. */

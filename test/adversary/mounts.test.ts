@@ -137,7 +137,7 @@ describe.skipIf(missing !== undefined)(
       // An app without a container is repaired only after all apps were checked.
       const id = sentinel;
       const isBack = async (): Promise<boolean> => (await system().containersOf(id))[0]?.State === "running";
-      await waitFor("the reconciler", isBack, { timeoutMs: 60_000 });
+      await waitFor("the reconciler", isBack);
     }
 
     test("a path inside another app's writable mount, which it could redirect, is refused", async () => {
@@ -210,9 +210,7 @@ describe.skipIf(missing !== undefined)(
         expect(await runningOf(victim.name)).toBe(0);
         await system().finish(await system().change("POST", victim.name, "start"));
       }
-      await waitFor("the app to run by itself", async () => (await runningOf(victim.name)) === 1, {
-        timeoutMs: 60_000,
-      });
+      await waitFor("the app to run by itself", async () => (await runningOf(victim.name)) === 1);
       expect(await explanation(victim.name)).not.toContain("forbids");
     });
 
@@ -251,7 +249,7 @@ describe.skipIf(missing !== undefined)(
       await rename(join(data, "was"), join(data, "sub"));
       expect(await leakOf(victim)).toContain(SECRET);
       await lookAgain(onlyData());
-      await waitFor("the app to run", async () => (await stateOf(victim)) === "running", { timeoutMs: 60_000 });
+      await waitFor("the app to run", async () => (await stateOf(victim)) === "running");
       expect(await leakOf(victim)).not.toContain(SECRET);
     });
 

@@ -46,7 +46,7 @@ test("an app that is stopped during a reconciliation stays stopped", async () =>
   expect(final).toMatchObject({ status: "Success" });
   held.resolve();
   const { agent } = system();
-  await agent.waitForLog("the round's end", (line) => line.msg === "app repaired" && line["app"] === last, 60_000);
+  await agent.waitForLog("the round's end", (line) => line.msg === "app repaired" && line["app"] === last);
   expect(await system().containersOf(deployments.get(first)!)).toMatchObject([{ State: "running" }]);
   expect(await system().containersOf(deployments.get(stopped)!)).toEqual([]);
   // It stays so.

@@ -14,9 +14,6 @@ import { waitFor } from "../support/wait-for.ts";
  * device or a copy of a disk.
  */
 
-/** Maximum time until values are gone, with a margin for the test. */
-const MAX_REMAINING_MS = 90_000;
-
 /** Returns the names of files below a directory that contain the text. */
 function filesContaining(directory: string, text: string): string[] {
   const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
@@ -38,7 +35,7 @@ async function expectGone(directories: readonly string[], values: readonly strin
     if (found().length > 0) throw new Error(`still in ${found().join(", ")}`);
     return true;
   };
-  await waitFor("the values to be in no file", look, { timeoutMs: MAX_REMAINING_MS, intervalMs: 500 });
+  await waitFor("the values to be in no file", look, { intervalMs: 500 });
 }
 
 const places = ({ agent, control }: System): string[] => [agent.stateDir, control.dataDir];

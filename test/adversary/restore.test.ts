@@ -183,7 +183,7 @@ test("deployments made after the backup continue, and their apps are listed", as
   await system().untilOnline();
   const running = (id: string) => async (): Promise<boolean> =>
     (await system().containersOf(id)).some(({ State }) => State === "running");
-  await waitFor("the deployment to go on", running(going.deploymentId), { timeoutMs: 60_000 });
+  await waitFor("the deployment to go on", running(going.deploymentId));
   await untilAcknowledged(going.deploymentId);
   await expectDeviceToServe();
   expect(await running(made.deploymentId)()).toBe(true);

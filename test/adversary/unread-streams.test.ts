@@ -77,7 +77,7 @@ async function settledMegabytes(pid: number): Promise<number> {
       most = Math.max(most, now);
       return looks > 10;
     },
-    { intervalMs: 200, timeoutMs: 60_000 },
+    { intervalMs: 200 },
   );
   return most;
 }

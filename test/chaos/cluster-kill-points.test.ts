@@ -43,7 +43,7 @@ describe.skipIf(reason !== undefined)("an instance killed at a write to PostgreS
     console.log(`seed ${seed}; killed at ${reached} points`);
   });
 
-  test("the deployment comes to its end, with each event once", { timeout: FULL ? 1_800_000 : 240_000 }, async () => {
+  test("the deployment comes to its end, with each event once", { timeout: FULL ? 1_800_000 : 900_000 }, async () => {
     const random = new SeededRandom(seed);
     const chosen = FULL ? POINTS : Array.from({ length: SAMPLE }, () => random.pick(POINTS));
     for (const { direction, number } of chosen) {

@@ -25,7 +25,7 @@ describe.each([
   let chosen = 0;
   afterAll(() => console.log(`seed ${seed}; ${name}: killed at ${reached} of ${chosen} chosen points, of ${points}`));
 
-  test("ends as it should wherever the service is killed", { timeout: FULL ? 1_800_000 : 600_000 }, async () => {
+  test("ends as it should wherever the service is killed", { timeout: FULL ? 1_800_000 : 900_000 }, async () => {
     const { writes } = await run(() => undefined);
     const all = writes.flatMap((_, index) => PHASES.map((phase) => ({ number: index + 1, phase })));
     points = all.length;

@@ -158,7 +158,7 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
       await untilOnlineFrom(`${RELEASES}/${GOOD}`);
       expect(await device.succeed("edge-agent status")).toContain(`${GOOD} is on trial: start 1 of 3`);
       await expectUntouched();
-      await device.until(`[ "$(readlink ${RELEASES}/current)" = ${GOOD} ] && [ ! -e ${RELEASES}/trial ]`, 180_000);
+      await device.until(`[ "$(readlink ${RELEASES}/current)" = ${GOOD} ] && [ ! -e ${RELEASES}/trial ]`);
       await device.until("! systemctl is-active --quiet edge-agent-trial.timer");
       expect(await device.succeed("edge-agent releases")).toMatch(/\+good +runs, confirmed/);
       expect(await device.succeed("edge-agent doctor")).toContain("Nothing is broken");
@@ -170,7 +170,7 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
 
     test("a release that crashes is set aside after three starts, and the one before runs with its apps untouched", async () => {
       expect(await install(CRASHING)).toMatchObject({ code: 0 });
-      await device.until(`[ -e ${RELEASES}/set-aside/${CRASHING} ]`, 180_000);
+      await device.until(`[ -e ${RELEASES}/set-aside/${CRASHING} ]`);
       await untilOnlineFrom(`${RELEASES}/${GOOD}`);
       expect(await device.succeed("edge-agent releases")).toMatch(/h\.crashing +set aside: it ended 3 times/);
       expect((await journal()).match(/\(crashed\)/g)).toHaveLength(1);
@@ -185,7 +185,7 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
     test("a release that hangs before it is ready is ended by the timer, and the pin of a person holds meanwhile", async () => {
       await device.succeed(`sed -i 's/"trial_s": 300/"trial_s": 30/' /etc/edge-agent/config.json`);
       expect(await install(HANGING)).toMatchObject({ code: 0 });
-      await device.until(`grep -q unconfirmed ${RELEASES}/set-aside/${HANGING}`, 120_000);
+      await device.until(`grep -q unconfirmed ${RELEASES}/set-aside/${HANGING}`);
       await untilOnlineFrom(`${RELEASES}/${GOOD}`);
       await expectUntouched();
       const [pinPackage = "", pinVersion = "", unpin = ""] = documented(

@@ -58,14 +58,10 @@ test(
     using systemd = new DatagramReceiver(join(shared, "notify"));
     void device.run("NOTIFY_SOCKET=/shared/notify edge-agent run").catch(() => {});
     const messages = new Set<string>();
-    await waitFor(
-      "the agent to say that it is ready and online",
-      () => {
-        for (let text = systemd.take(); text !== undefined; text = systemd.take()) messages.add(text);
-        return messages.has("READY=1") && messages.has("STATUS=Online as gateway-arm64; no apps");
-      },
-      { timeoutMs: 120_000 },
-    );
+    await waitFor("the agent to say that it is ready and online", () => {
+      for (let text = systemd.take(); text !== undefined; text = systemd.take()) messages.add(text);
+      return messages.has("READY=1") && messages.has("STATUS=Online as gateway-arm64; no apps");
+    });
     expect(await device.run("edge-agent status")).toMatchObject({
       code: 1,
       stdout: expect.stringMatching(/online for [^]*gateway-arm64/) as string,

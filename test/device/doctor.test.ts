@@ -107,10 +107,9 @@ describe.skipIf(missing !== undefined)("doctor, on devices that are broken", () 
       unknownAuthority: await secure(await other.issue(`IP:${host}`)),
     };
   };
-  const untilHealthy = (): Promise<unknown> =>
-    waitFor("a healthy device", () => device.succeed("edge-agent status"), { timeoutMs: 60_000 });
+  const untilHealthy = (): Promise<unknown> => waitFor("a healthy device", () => device.succeed("edge-agent status"));
 
-  test.for(brokenDevices({} as never).map(({ name }) => name))("%s", { timeout: 120_000 }, async (name) => {
+  test.for(brokenDevices({} as never).map(({ name }) => name))("%s", async (name) => {
     const broken = devices.get(name);
     if (!broken) throw new Error("there is no such device");
     await device.run(broken.break);
@@ -126,15 +125,11 @@ describe.skipIf(missing !== undefined)("doctor, on devices that are broken", () 
 
   const expectDiagnosis = async ({ name, id, text, next, warns, env = "" }: BrokenDevice): Promise<void> => {
     // A service that ends at each start is for a moment one that starts.
-    const { diagnosis, code } = await waitFor(
-      `the diagnosis of: ${name}`,
-      async () => {
-        const { stdout, code } = await device.run(`${env} edge-agent doctor --json`);
-        const found = { diagnosis: JSON.parse(stdout) as Diagnosis, code };
-        return found.diagnosis.broken[0] === id && found;
-      },
-      { timeoutMs: 60_000 },
-    );
+    const { diagnosis, code } = await waitFor(`the diagnosis of: ${name}`, async () => {
+      const { stdout, code } = await device.run(`${env} edge-agent doctor --json`);
+      const found = { diagnosis: JSON.parse(stdout) as Diagnosis, code };
+      return found.diagnosis.broken[0] === id && found;
+    });
     const printed = await device.run(`${env} edge-agent doctor`);
     // The status says that something is wrong if the doctor does, and only then.
     const status = await waitFor(`the same from the status of: ${name}`, async () => {

@@ -205,7 +205,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
           const kilobytes = Number(/^Pss: +(\d+) kB/m.exec(await device.succeed(`cat /proc/${pid}/smaps_rollup`))?.[1]);
           return kilobytes <= 72_000 || Promise.reject(new Error(`${kilobytes} kB`));
         },
-        { timeoutMs: 90_000, intervalMs: 1_000 },
+        { intervalMs: 1_000 },
       );
     });
 
@@ -248,7 +248,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       expect((await device.run("edge-agent status")).stdout).toMatch(new RegExp(`offline[^]*${APP} +running`));
       await outside.registry.resume();
       await device.restoreLink();
-      await waitFor("the agent to be online", untilOnline, { timeoutMs: 90_000 });
+      await waitFor("the agent to be online", untilOnline);
       startedAt = (await appContainer(device, APP))?.startedAt ?? "";
     });
 

@@ -29,7 +29,7 @@ async function loadedBy(
   return list.flatMap((entry) => /^NativeModule (.+)$/.exec(entry)?.[1] ?? []);
 }
 
-test("a start loads no module of Node.js that it does not need", { timeout: 120_000 }, async () => {
+test("a start loads no module of Node.js that it does not need", async () => {
   await using folder = await tempDir();
   await using system = await startSystem();
   const config = join(system.folder, "device", "agent.json");

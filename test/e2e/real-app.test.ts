@@ -17,7 +17,7 @@ import { waitFor } from "../support/wait-for.ts";
  */
 
 describe("a third-party app", () => {
-  test("goes through every action", { timeout: 300_000 }, async (context) => {
+  test("goes through every action", async (context) => {
     const system = await startTestSystem(context, { agentConfig: { deploy: { settle_window_s: 1 } } });
     const [first, second, broken] = [
       await system.load(await nginxImage("1"), "nginx1"),

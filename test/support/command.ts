@@ -7,7 +7,7 @@ export interface CommandOptions {
   /** Added to the environment of the test. `undefined` removes a variable. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly input?: string | Uint8Array;
-  /** Milliseconds after which the command is killed. Default 60 s. */
+  /** Milliseconds after which the command is killed. Default four minutes. */
   readonly timeoutMs?: number;
 }
 
@@ -21,7 +21,7 @@ interface Outcome {
 /** Runs a command until it exits. A non-zero exit code is no error. */
 export async function run(command: string, args: readonly string[], options: CommandOptions = {}): Promise<Outcome> {
   await using child = start(command, args, options);
-  const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 60_000);
+  const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 240_000);
   const code = await child.exited;
   clearTimeout(timer);
   return { code, stdout: child.stdout(), stderr: child.stderr() };

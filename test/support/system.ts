@@ -54,7 +54,7 @@ export interface Deployed {
 }
 
 /** Maximum duration of a deployment in a test. */
-const DEPLOYMENT_MS = 90_000;
+const DEPLOYMENT_MS = 240_000;
 
 /**
  * Both executables as real processes, with one account, one asset, and its device online. Disposing it stops them and

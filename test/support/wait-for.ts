@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 
 /** How long a test waits for a condition, in milliseconds: long enough for a busy machine. */
-export const MAX_WAIT_MS = 50_000;
+export const MAX_WAIT_MS = 180_000;
 
 interface WaitOptions {
   /** Milliseconds until the wait fails. Default `MAX_WAIT_MS`. */

@@ -129,7 +129,7 @@ function appViewContract(name: string, start: () => Promise<RunningEngine>, skip
         await using app = await create({ ports: [{ hostPort, targetPort: WEB_PORT }] });
         await engine.startContainer(app.id, unaborted);
         const page = async (host: string): Promise<boolean> => {
-          const answer = await fetch(`http://${host}:${hostPort}/`, { signal: AbortSignal.timeout(3_000) });
+          const answer = await fetch(`http://${host}:${hostPort}/`, { signal: AbortSignal.timeout(240_000) });
           return (await answer.text()).includes("test app");
         };
         await waitFor("the page over IPv4", () => page("127.0.0.1"));

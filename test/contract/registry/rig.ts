@@ -96,7 +96,7 @@ export function client(
 
 /** A signal that aborts before the test's timeout. */
 export function soon(): AbortSignal {
-  return AbortSignal.timeout(30_000);
+  return AbortSignal.timeout(240_000);
 }
 
 /** Returns the error the work fails with. */

@@ -160,9 +160,7 @@ async function deploymentsOf(name: string): Promise<readonly ListedDeployment[]>
 }
 
 async function ended(name: string): Promise<void> {
-  await expect
-    .poll(async () => (await deploymentsOf(name)).map(({ status }) => status), { timeout: 50_000 })
-    .toEqual(["Success"]);
+  await expect.poll(async () => (await deploymentsOf(name)).map(({ status }) => status)).toEqual(["Success"]);
 }
 
 /** A device that is enrolled with the command that the page shows, over a link of its own. */

@@ -28,7 +28,7 @@ async function found(text: string): Promise<string[]> {
 let quickstart: RunningCommand;
 beforeAll(async () => {
   quickstart = start("node_modules/.bin/node", ["scripts/quickstart/main.ts"]);
-  await quickstart.waitForOutput("Ctrl-C stops everything and removes it.", 120_000);
+  await quickstart.waitForOutput("Ctrl-C stops everything and removes it.");
 });
 /** Ends it as a user does, so that it cleans up. */
 async function end(): Promise<number | null> {

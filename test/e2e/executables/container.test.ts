@@ -29,7 +29,7 @@ function documentedRun(replacements: Readonly<Record<string, string>>): string[]
     });
 }
 
-const docker = (...args: readonly string[]): Promise<string> => succeed("docker", args, { timeoutMs: 120_000 });
+const docker = (...args: readonly string[]): Promise<string> => succeed("docker", args);
 
 const socket = (await dockerSocket()) ?? "";
 

@@ -98,7 +98,7 @@ describe.skipIf(missing !== undefined)("the recipe compose.yaml", () => {
     expect(published).toEqual([`proxy 127.0.0.1:${project.port}->8443/tcp`]);
   });
 
-  it.each(["edge-control-1", "edge-control-2"])("without %s all goes on", { timeout: 300_000 }, async (instance) => {
+  it.each(["edge-control-1", "edge-control-2"])("without %s all goes on", async (instance) => {
     await project.kill(instance);
     await waitFor("a deployment", async () => {
       const { code, stderr } = await user.run(deploy(`without-${instance}`), { env });
@@ -108,38 +108,34 @@ describe.skipIf(missing !== undefined)("the recipe compose.yaml", () => {
     await project.untilHealthy(instance);
   });
 
-  it("an instance that stands still is started again", { timeout: 300_000 }, async () => {
+  it("an instance that stands still is started again", async () => {
     await project.freezeUntilRestarted("edge-control-1");
     await project.untilHealthy("edge-control-1");
     expect(await user.run(deploy("after-standstill"), { env })).toMatchObject({ code: 0 });
   });
 
-  it(
-    "both instances are replaced one after the other while a client deploys, as the reference says",
-    { timeout: 300_000 },
-    async () => {
-      await project.changeImage();
-      const updated = new AbortController();
-      const deployments = (async () => {
-        const outcomes: { readonly code: number | null; readonly stderr: string }[] = [];
-        for (let count = 0; !updated.signal.aborted; count++)
-          outcomes.push(await user.run(deploy(`during-${count}`), { env }));
-        return outcomes;
-      })();
-      try {
-        await project.compose("up", "--no-deps", "migrate");
-        for (const instance of ["edge-control-1", "edge-control-2"]) {
-          await project.compose("up", "--detach", "--no-deps", instance);
-          await project.untilHealthy(instance);
-        }
-      } finally {
-        updated.abort();
+  it("both instances are replaced one after the other while a client deploys, as the reference says", async () => {
+    await project.changeImage();
+    const updated = new AbortController();
+    const deployments = (async () => {
+      const outcomes: { readonly code: number | null; readonly stderr: string }[] = [];
+      for (let count = 0; !updated.signal.aborted; count++)
+        outcomes.push(await user.run(deploy(`during-${count}`), { env }));
+      return outcomes;
+    })();
+    try {
+      await project.compose("up", "--no-deps", "migrate");
+      for (const instance of ["edge-control-1", "edge-control-2"]) {
+        await project.compose("up", "--detach", "--no-deps", instance);
+        await project.untilHealthy(instance);
       }
-      const outcomes = await deployments;
-      expect(outcomes.length).toBeGreaterThan(0);
-      expect(outcomes.filter(({ code }) => code !== 0)).toEqual([]);
-    },
-  );
+    } finally {
+      updated.abort();
+    }
+    const outcomes = await deployments;
+    expect(outcomes.length).toBeGreaterThan(0);
+    expect(outcomes.filter(({ code }) => code !== 0)).toEqual([]);
+  });
 });
 
 // Shows the reason if the suite is skipped.

@@ -59,57 +59,53 @@ const keyIds = async () =>
     .split("\n")
     .map((line) => line.split(" ")[0]);
 
-test(
-  "a service reads and writes variables before, during and after a rotation; a killed one is finished",
-  { timeout: 120_000 },
-  async () => {
-    await using server = await serve();
-    const call = await variablesOf(server);
-    const names = Array.from({ length: COUNT }, (_, index) => `V${index}`);
-    await call("PUT", Object.fromEntries(names.map((name) => [name, { value: name }])));
-    const [first] = await keyIds();
+test("a service reads and writes variables before, during and after a rotation; a killed one is finished", async () => {
+  await using server = await serve();
+  const call = await variablesOf(server);
+  const names = Array.from({ length: COUNT }, (_, index) => `V${index}`);
+  await call("PUT", Object.fromEntries(names.map((name) => [name, { value: name }])));
+  const [first] = await keyIds();
 
-    // A transaction holds the command up between its write of the file and its first write of the database.
-    const database = new DatabaseSync(join(dataDir, "edge-control.sqlite"));
-    try {
-      database.exec("BEGIN IMMEDIATE");
-      await using killed = start(process.execPath, command("secrets", "rotate"));
-      await killed.waitUntil("the new key is in the file", async () => (await keyIds()).length === 2);
-      killed.kill("SIGKILL");
-      await killed.exited;
-    } finally {
-      database.close();
-    }
-    const [, second] = await keyIds();
-    expect(Object.keys(await call("GET"))).toHaveLength(COUNT);
+  // A transaction holds the command up between its write of the file and its first write of the database.
+  const database = new DatabaseSync(join(dataDir, "edge-control.sqlite"));
+  try {
+    database.exec("BEGIN IMMEDIATE");
+    await using killed = start(process.execPath, command("secrets", "rotate"));
+    await killed.waitUntil("the new key is in the file", async () => (await keyIds()).length === 2);
+    killed.kill("SIGKILL");
+    await killed.exited;
+  } finally {
+    database.close();
+  }
+  const [, second] = await keyIds();
+  expect(Object.keys(await call("GET"))).toHaveLength(COUNT);
 
-    await using rotating = start(process.execPath, command("secrets", "rotate", "--json"));
-    // Paced, because the service limits the changes of an account.
-    let changes = 0;
-    const ended = rotating.exited.then(() => true);
-    do {
-      await call("PATCH", { V0: { value: `changed ${++changes}` } });
-      const values = await call("GET");
-      expect(values["V0"]?.value).toBe(`changed ${changes}`);
-      expect(values["V59"]?.value).toBe("V59");
-    } while (!(await Promise.race([ended, setTimeout(250, false)])));
-    expect(rotating.stderr()).toBe("");
-    expect(await rotating.exited).toBe(0);
-    expect(JSON.parse(rotating.stdout())).toMatchObject({ key_id: second, resumed: true });
-    expect(await keyIds()).toEqual([first, second]);
-    expect(changes).toBeGreaterThan(1);
+  await using rotating = start(process.execPath, command("secrets", "rotate", "--json"));
+  // Paced, because the service limits the changes of an account.
+  let changes = 0;
+  const ended = rotating.exited.then(() => true);
+  do {
+    await call("PATCH", { V0: { value: `changed ${++changes}` } });
+    const values = await call("GET");
+    expect(values["V0"]?.value).toBe(`changed ${changes}`);
+    expect(values["V59"]?.value).toBe("V59");
+  } while (!(await Promise.race([ended, setTimeout(250, false)])));
+  expect(rotating.stderr()).toBe("");
+  expect(await rotating.exited).toBe(0);
+  expect(JSON.parse(rotating.stdout())).toMatchObject({ key_id: second, resumed: true });
+  expect(await keyIds()).toEqual([first, second]);
+  expect(changes).toBeGreaterThan(1);
 
-    const refused = await run(process.execPath, command("secrets", "prune"));
-    expect(refused.stderr).toContain(`cannot be opened without ${first}`);
-    expect(await administer("secrets", "prune", "--yes")).toEqual({ removed: [first] });
-    expect(await administer("secrets", "status")).toEqual([
-      { key_id: second, is_current: true, created_at: expect.any(Number), values: COUNT, in_file: true },
-    ]);
-    await call("PATCH", { NEW: { value: "after" } });
-    expect((await call("GET"))["NEW"]?.value).toBe("after");
-    expect(await keyIds()).toEqual([second]);
-  },
-);
+  const refused = await run(process.execPath, command("secrets", "prune"));
+  expect(refused.stderr).toContain(`cannot be opened without ${first}`);
+  expect(await administer("secrets", "prune", "--yes")).toEqual({ removed: [first] });
+  expect(await administer("secrets", "status")).toEqual([
+    { key_id: second, is_current: true, created_at: expect.any(Number), values: COUNT, in_file: true },
+  ]);
+  await call("PATCH", { NEW: { value: "after" } });
+  expect((await call("GET"))["NEW"]?.value).toBe("after");
+  expect(await keyIds()).toEqual([second]);
+});
 
 test("a signal as soon as the service listens stops it in order", async () => {
   await using server = await serve();

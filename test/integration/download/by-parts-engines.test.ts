@@ -59,7 +59,7 @@ describe.each(ENGINES)("%s, given layers that were put together from parts", (_t
     expect(rig.indexLookups).toBe(1);
     expect(result.received).toBe(price);
     expect(price + planned).toBeLessThan(size / 15);
-    const signal = AbortSignal.timeout(60_000);
+    const signal = AbortSignal.timeout(240_000);
     const { id } = (await rig.engine.inspectImage(reference, signal)) ?? {};
     // Engines name images after the configuration, or after the registry's manifest.
     expect([image.config.digest, image.digest]).toContain(id);
@@ -79,7 +79,7 @@ describe.each(ENGINES)("%s, given layers that were put together from parts", (_t
     const { image, result, planned, wholes } = await rig.download(reference);
     expect(wholes).toEqual([]);
     expect(result.received + planned).toBeLessThan(size / 10);
-    const { id } = (await rig.engine.inspectImage(reference, AbortSignal.timeout(60_000))) ?? {};
+    const { id } = (await rig.engine.inspectImage(reference, AbortSignal.timeout(240_000))) ?? {};
     expect([image.config.digest, image.digest]).toContain(id);
   });
 

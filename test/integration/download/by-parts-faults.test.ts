@@ -64,7 +64,7 @@ describe("layers from parts, where something is wrong", () => {
   const packPath = (): string => pushed.packs[1]?.digest ?? "";
 
   const expectOnDevice = async (reference: string): Promise<void> => {
-    const { id } = (await rig.engine.inspectImage(reference, AbortSignal.timeout(60_000))) ?? {};
+    const { id } = (await rig.engine.inspectImage(reference, AbortSignal.timeout(240_000))) ?? {};
     expect(id).toBe(second.id);
   };
 
@@ -188,7 +188,7 @@ describe("layers from parts, where something is wrong", () => {
   test.skipIf(skip)("the old image is removed by a user between plan and use: what it had is fetched", async () => {
     await using link = await LossyLink.to(rig.registry.port, { bytesPerSecond: 2_000_000 });
     const reference = at(link.host);
-    const old = (await rig.engine.inspectImage(first, AbortSignal.timeout(60_000)))?.id;
+    const old = (await rig.engine.inspectImage(first, AbortSignal.timeout(240_000)))?.id;
     let removal: Promise<unknown> | undefined;
     const totals: number[] = [];
     const { result, wholes, price } = await rig.download(reference, undefined, ({ total, received }) => {
@@ -197,7 +197,7 @@ describe("layers from parts, where something is wrong", () => {
     });
     await removal;
     await expectOnDevice(reference);
-    const images = await rig.engine.listImages(AbortSignal.timeout(60_000));
+    const images = await rig.engine.listImages(AbortSignal.timeout(240_000));
     expect(images.map(({ id }) => id)).not.toContain(old);
     expect(wholes).toEqual([]);
     // The price grows to what was received, and whoever limits it is told before.
@@ -272,7 +272,7 @@ describe("layers from parts, where something is wrong", () => {
   });
 
   const request = async (reference: string) => {
-    const signal = AbortSignal.timeout(60_000);
+    const signal = AbortSignal.timeout(240_000);
     const image = await rig.resolve(reference);
     return { image, auth: undefined, app: "app", layersPresent: 1, signal };
   };

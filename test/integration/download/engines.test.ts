@@ -93,7 +93,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
 
   const download = async (
     reference: string,
-    signal: AbortSignal = AbortSignal.timeout(60_000),
+    signal: AbortSignal = AbortSignal.timeout(240_000),
     onProgress: (progress: TransferProgress) => void = onNothing,
   ) => {
     const { os, architecture } = await engine.info(signal);
@@ -122,7 +122,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
   };
 
   const idOf = async (reference: string): Promise<string | undefined> => {
-    return (await engine.inspectImage(reference, AbortSignal.timeout(60_000)))?.id;
+    return (await engine.inspectImage(reference, AbortSignal.timeout(240_000)))?.id;
   };
 
   /** Loopback names of images of this test. */
@@ -180,7 +180,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
       clock,
       logger,
     });
-    await sweeper.finishPulls(AbortSignal.timeout(60_000));
+    await sweeper.finishPulls(AbortSignal.timeout(240_000));
     await sweeper.sweep();
   };
 
@@ -204,7 +204,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     downloader = createImageDownloader(options());
     await finishPulls(3_600_000);
     const [name = ""] = await loopbackNames();
-    const { id } = (await engine.inspectImage(name, AbortSignal.timeout(60_000))) ?? {};
+    const { id } = (await engine.inspectImage(name, AbortSignal.timeout(240_000))) ?? {};
     expect(id).toBeDefined();
     await finishPulls(-1);
     expect(await loopbackNames()).toEqual([]);
@@ -216,7 +216,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     const tagged = await push(await bigImage(1));
     const name = tagged.slice(registry.host.length + 1);
     const reference = `${tagged.replace(/:1\.0$/, "")}@${await registry.digest(name)}`;
-    owned.defer(() => engine.untagImage(reference, AbortSignal.timeout(60_000)));
+    owned.defer(() => engine.untagImage(reference, AbortSignal.timeout(240_000)));
     const { image } = await download(reference);
     expect(await has(reference, image)).toBe(true);
   });
@@ -254,8 +254,8 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
       },
     }) as Engine;
     const reference = await push(await bigImage(1));
-    const { os, architecture } = await engine.info(AbortSignal.timeout(60_000));
-    const signal = AbortSignal.timeout(60_000);
+    const { os, architecture } = await engine.info(AbortSignal.timeout(240_000));
+    const signal = AbortSignal.timeout(240_000);
     const image = await plainClient().resolve(reference, { os, architecture }, undefined, signal);
     const request = {
       image,

@@ -43,7 +43,7 @@ async function index(args: readonly string[], env: Record<string, string> = {}):
 
 /** The index artifact as an agent finds it, with the layers it describes. */
 async function asAgent(reference: string) {
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(240_000);
   const { os, architecture } = JSON.parse(image.config.toString()) as { os: string; architecture: string };
   const client = plainClient();
   const resolved = await client.resolve(reference, { os, architecture }, undefined, signal);

@@ -131,7 +131,7 @@ describe.skipIf(missing !== undefined)("a service of docker-compose and the agen
   const compose = (...args: readonly string[]): Promise<string> =>
     succeed("docker-compose", ["-p", project, "-f", file, ...args], {
       env: { ...env, DOCKER_HOST: `unix://${socket}` },
-      timeoutMs: 120_000,
+      timeoutMs: 240_000,
     });
 
   beforeAll(async () => {

@@ -127,7 +127,7 @@ export class ChaosSystem implements AsyncDisposable {
     this.link.resume();
     if (!this.control.isRunning) await this.control.start();
     if (!this.agent.isRunning) this.agent.launch();
-    await this.agent.waitForLog("online", ({ msg }) => msg.startsWith("online"), 60_000);
+    await this.agent.waitForLog("online", ({ msg }) => msg.startsWith("online"));
   }
 
   /** The last output of each process, to diagnose a failure. */

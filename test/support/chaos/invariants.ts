@@ -9,9 +9,7 @@ import type { RetryingClient } from "./client.ts";
 import { type ExpectedApp, expectedApps, specHash } from "./expected-apps.ts";
 import type { ChaosSystem } from "./chaos-system.ts";
 
-/** Maximum time until the reconciler has restored a removed app: two intervals and its first retry delay. */
-const REPAIRED_MS = 90_000;
-const ENDED_MS = 120_000;
+const ENDED_MS = 300_000;
 
 /** A system with one device that has an engine. */
 type CheckedSystem = Pick<ChaosSystem, "clients" | "agent" | "engineSocket" | "prefix">;
@@ -22,11 +20,8 @@ type CheckedSystem = Pick<ChaosSystem, "clients" | "agent" | "engineSocket" | "p
  */
 export async function checkInvariants(system: CheckedSystem): Promise<void> {
   for (const client of system.clients) await checkClient(client);
-  await waitFor("the agent to have nothing unacknowledged", () => unacknowledgedDeployments(system).length === 0, {
-    timeoutMs: 60_000,
-  });
+  await waitFor("the agent to have nothing unacknowledged", () => unacknowledgedDeployments(system).length === 0);
   await waitFor("the engine to run what it should", () => engineViolations(system).then(throwIfAny), {
-    timeoutMs: REPAIRED_MS,
     intervalMs: 250,
   });
   throwIfAny(storeViolations(system));

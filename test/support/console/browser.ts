@@ -7,7 +7,7 @@ import { barriers } from "./barriers.ts";
 
 const SCREENSHOTS = ".cache/screenshots";
 /** Pages answer in milliseconds; a busy machine takes longer. */
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 120_000;
 
 const WIDE = { width: 1440, height: 900 };
 export const PHONE = { width: 360, height: 780 };

@@ -4,7 +4,7 @@ import { ControlProcess } from "../system/control.ts";
 import { tempDir } from "../temp-dir.ts";
 
 /** A page may wait for other tests of a busy machine. */
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 120_000;
 
 export const ADMIN = {
   accountName: "Acme Water Works",

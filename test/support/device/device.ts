@@ -5,7 +5,6 @@ import { uniqueName } from "../images.ts";
 import { tempDir } from "../temp-dir.ts";
 import { waitFor } from "../wait-for.ts";
 
-const BOOT_MS = 90_000;
 /** Process 1 of a device that does not boot, instead of systemd. */
 const NOTHING = ["sleep", "infinity"];
 const NETWORK = "bridge";
@@ -79,14 +78,14 @@ export class Device implements AsyncDisposable {
       const { stdout } = await this.run("systemctl is-system-running");
       return /^(running|degraded)$/.test(stdout.trim());
     };
-    await waitFor(`${this.name} to boot`, isUp, { timeoutMs: BOOT_MS, intervalMs: 200 });
+    await waitFor(`${this.name} to boot`, isUp, { intervalMs: 200 });
   }
 
   /** Shuts it down gracefully and powers it on again. */
   async reboot(): Promise<void> {
     await this.run("systemctl reboot");
     const isOff = async (): Promise<boolean> => (await this.#inspect("{{.State.Running}}")) === "false";
-    await waitFor(`${this.name} to shut down`, isOff, { timeoutMs: BOOT_MS });
+    await waitFor(`${this.name} to shut down`, isOff);
     await this.boot();
   }
 
@@ -113,7 +112,7 @@ export class Device implements AsyncDisposable {
   /** Runs a shell command on it as root. A non-zero exit code is no error. Ten times as fast as `docker exec`. */
   async run(command: string, input?: string): ReturnType<typeof run> {
     const args = ["nsenter", "--target", this.#pid, ...NAMESPACES, "env", "--ignore-environment", ...ENVIRONMENT];
-    const options = { timeoutMs: 120_000, ...(input !== undefined && { input }) };
+    const options = { ...(input !== undefined && { input }) };
     // In a session of its own: `kill 0` on the device does not reach the test.
     return await run("setsid", [...args, "bash", "-c", command], options);
   }
@@ -139,9 +138,9 @@ export class Device implements AsyncDisposable {
   }
 
   /** Waits until a shell command on the device succeeds and returns its output. */
-  async until(command: string, timeoutMs: number = 60_000): Promise<string> {
+  async until(command: string): Promise<string> {
     const look = async (): Promise<string> => (await this.succeed(command)) || " ";
-    return await waitFor(`${command} on ${this.name}`, look, { timeoutMs, intervalMs: 250 });
+    return await waitFor(`${command} on ${this.name}`, look, { intervalMs: 250 });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -153,6 +152,6 @@ export class Device implements AsyncDisposable {
   }
 
   async #docker(...args: readonly string[]): Promise<string> {
-    return await succeed("docker", ["--host", `unix://${this.#engineSocket}`, ...args], { timeoutMs: 120_000 });
+    return await succeed("docker", ["--host", `unix://${this.#engineSocket}`, ...args]);
   }
 }

@@ -88,7 +88,7 @@ export class LayerRig implements AsyncDisposable {
       onAppended: () => {},
       onInterruption: (trouble) => void log.troubles.push(trouble),
       onDropped: () => void log.drops++,
-      signal: AbortSignal.timeout(60_000),
+      signal: AbortSignal.timeout(240_000),
       ...changes,
     });
   }

@@ -31,7 +31,7 @@ export interface PartsDownload {
   readonly wholes: readonly string[];
 }
 
-const TIMEOUT_MS = 90_000;
+const TIMEOUT_MS = 240_000;
 
 /** An engine, a registry, and a downloader that fetches by parts. */
 export class PartsRig implements AsyncDisposable {

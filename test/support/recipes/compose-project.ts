@@ -72,7 +72,7 @@ export class ComposeProject implements AsyncDisposable {
 
   /** Runs a command of docker-compose and returns its output. */
   async compose(...args: readonly string[]): Promise<string> {
-    return await succeed("docker-compose", args, { cwd: this.#recipe, env: this.#env, timeoutMs: 180_000 });
+    return await succeed("docker-compose", args, { cwd: this.#recipe, env: this.#env });
   }
 
   /** Waits until a service is healthy. */
@@ -80,7 +80,7 @@ export class ComposeProject implements AsyncDisposable {
     await waitFor(
       `${service} to be healthy`,
       async () => (await this.#state(service, "{{.State.Health.Status}}")) === "healthy",
-      { timeoutMs: 90_000, intervalMs: 250 },
+      { intervalMs: 250 },
     );
   }
 
@@ -95,7 +95,7 @@ export class ComposeProject implements AsyncDisposable {
     const before = await startedAt();
     await this.compose("exec", "-T", service, "/opt/edge-control/node", "--eval", 'process.kill(-1, "SIGSTOP")');
     const look = async (): Promise<boolean> => (await startedAt()) !== before;
-    await waitFor(`${service} to be restarted`, look, { timeoutMs: 90_000, intervalMs: 250 });
+    await waitFor(`${service} to be restarted`, look, { intervalMs: 250 });
   }
 
   /** Runs an administration command in an instance and returns the printed JSON. */

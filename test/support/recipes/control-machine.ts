@@ -66,7 +66,7 @@ export async function untilReplaced(machine: Device, unit: string, pid: number):
     return state === "active" && ![0, pid].includes(await mainPid(machine, unit));
   };
   // The watchdog of a unit takes up to 25 s.
-  await waitFor(`${unit} to be started again`, look, { timeoutMs: 90_000 });
+  await waitFor(`${unit} to be started again`, look);
 }
 
 /** Exposure of a unit by systemd's measure, 0 to 10, and the settings that it finds relaxed. */

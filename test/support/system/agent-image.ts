@@ -33,7 +33,7 @@ async function buildOnSmallestBase(socket: string, command: string, label: strin
   await using folder = await tempDir();
   const env = { DOCKER_BUILDKIT: "0", DOCKER_CONFIG: folder.path };
   const build = [...command.split(" "), "--network", "none", "--build-arg", `BASE=${base}:latest`, "--tag", image, "."];
-  await succeed("docker", ["--host", `unix://${socket}`, ...build], { env, timeoutMs: 120_000 });
+  await succeed("docker", ["--host", `unix://${socket}`, ...build], { env });
   const kept = owned.move();
   return { reference: `${image}:latest`, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }

@@ -4,7 +4,7 @@ import { type DeploymentEvent, isFinal } from "../../../src/protocol/deployments
 import { openStream } from "../event-stream.ts";
 import type { Account, Asset, ControlProcess } from "./control.ts";
 
-const DEPLOYMENT_MS = 120_000;
+const DEPLOYMENT_MS = 240_000;
 
 /** Deploys an app through the public endpoint and returns the final event. */
 export async function deployTo(

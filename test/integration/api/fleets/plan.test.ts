@@ -91,7 +91,7 @@ test("a rollout says in its body, its list and its stream what it waits for, and
   for (const uuid of rest) await rig.api.put(`/v1/assets/${uuid}/variables`, { SITE: { value: "7" } });
   const id = await rig.rollOut("kiosks");
   const waiting = async () => (await rig.rollout("kiosks", id)) as unknown as RolloutBody;
-  await expect.poll(async () => (await waiting()).waits_for_people, { timeout: 20_000 }).toBe(true);
+  await expect.poll(async () => (await waiting()).waits_for_people).toBe(true);
   expect((await waiting()).waiting_for).toEqual([{ for: "advance", count: 2 }]);
   const listed = (await rig.api.get("/v1/fleets/kiosks/rollouts")).body as { rollouts?: RolloutBody[] };
   expect(listed.rollouts?.[0]).toMatchObject({ waits_for_people: true, state: "running" });
@@ -105,7 +105,7 @@ test("a rollout says in its body, its list and its stream what it waits for, and
   expect(ended["reason"]).toBe("2 of 3 assets run revision 1; 1 deferred.");
   // The upkeep serves the rest.
   await rig.api.put(`/v1/assets/${lacking}/variables`, { SITE: { value: "8" } });
-  await expect.poll(() => rig.devices[0]?.device.apps.has("web"), { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => rig.devices[0]?.device.apps.has("web")).toBe(true);
 
   const back = await rig.api.post(`${path}/rollback?dry_run=true`, undefined);
   expect(back).toMatchObject({ status: 409, body: { code: "RolloutStateConflict" } });
@@ -121,7 +121,7 @@ test("a cancelled rollout shows at once that nothing waits", async () => {
   await rig.revision("kiosks", "one");
   const id = await rig.rollOut("kiosks");
   const counts = async () => (await rig.rollout("kiosks", id))["counts"];
-  await expect.poll(counts, { timeout: 20_000 }).toEqual({ waiting: 2 });
+  await expect.poll(counts).toEqual({ waiting: 2 });
   const cancelled = await rig.api.post(`/v1/fleets/kiosks/rollouts/${id}/cancel`, undefined);
   expect(cancelled.body).toMatchObject({ counts: { skipped: 2 }, waiting_for: [], waits_for_people: false });
 });

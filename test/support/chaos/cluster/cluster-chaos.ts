@@ -17,7 +17,6 @@ import { ModelDevice } from "./model-device.ts";
 const MODELS = 6;
 /** Of every instance: seconds to acknowledge a deployment, and for all of it. */
 const SETTINGS = { ack_timeout_s: 4, deployment_timeout_s: 60, stop_delay_s: 1 };
-const CONNECTED_MS = 60_000;
 
 /** A device without an engine, its link, and what was asked of it. */
 export interface ModelSite {
@@ -147,9 +146,7 @@ export class ClusterChaos implements AsyncDisposable {
     this.link.resume();
     for (let index = 0; index < this.instances.count; index++) await this.instances.start(index);
     if (!this.agent.isRunning) this.agent.launch();
-    await waitFor("every instance to be ready", () => this.cluster.proxy.ready.every(Boolean), {
-      timeoutMs: CONNECTED_MS,
-    });
+    await waitFor("every instance to be ready", () => this.cluster.proxy.ready.every(Boolean));
     await this.#connected();
   }
 
@@ -163,9 +160,9 @@ export class ClusterChaos implements AsyncDisposable {
   }
 
   async #connected(): Promise<void> {
-    await this.agent.waitForLog("online", ({ msg }) => msg.startsWith("online"), CONNECTED_MS);
+    await this.agent.waitForLog("online", ({ msg }) => msg.startsWith("online"));
     const isConnected = (): boolean => this.sites.every(({ device }) => device.isConnected);
-    await waitFor("every model to be connected", isConnected, { timeoutMs: CONNECTED_MS });
+    await waitFor("every model to be connected", isConnected);
   }
 
   #follow(

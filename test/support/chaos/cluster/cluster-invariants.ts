@@ -4,7 +4,7 @@ import type { RetryingClient } from "../client.ts";
 import { checkClient, checkInvariants, describe } from "../invariants.ts";
 import type { ClusterChaos, ModelSite } from "./cluster-chaos.ts";
 
-const IDLE_MS = 90_000;
+const IDLE_MS = 300_000;
 
 /**
  * Waits until the system is idle and checks the promises for every deployment so far: of each client's stream, the record,

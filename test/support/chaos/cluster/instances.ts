@@ -3,7 +3,7 @@ import type { Cluster } from "../../system/cluster.ts";
 import { waitFor } from "../../wait-for.ts";
 
 /** Longest time until an instance serves again, also if its database is away for a while. */
-const STARTED_MS = 90_000;
+const STARTED_MS = 300_000;
 
 /** The instances of a cluster, as a service manager sees them: one that ends while it starts is started again. */
 export class Instances {

@@ -38,7 +38,7 @@ async function load(engine: ReturnType<typeof engineWith>, repository: string): 
     logger,
     collectYoung: () => {},
   };
-  const loaded = await new DeviceContents(options).load(repository, "app", AbortSignal.timeout(10_000));
+  const loaded = await new DeviceContents(options).load(repository, "app", AbortSignal.timeout(240_000));
   return loaded.map(({ imageId }) => imageId);
 }
 

@@ -41,7 +41,7 @@ function optionsFor({ skip, wanted }: Pick<BodyOptions, "skip" | "wanted">): Bod
     throttle: new Throttle(systemClock, () => undefined),
     write: async () => {},
     onReceived: () => {},
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(240_000),
   };
 }
 

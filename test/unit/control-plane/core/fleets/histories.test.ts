@@ -5,7 +5,7 @@ import { playHistory } from "../../../../support/fleets/fleet-history.ts";
 const HISTORIES = Number(process.env["FLEET_HISTORIES"] ?? 500);
 const FIRST_SEED = Number(process.env["FLEET_SEED"] ?? 1);
 
-test(`${HISTORIES} random histories of a fleet break no property`, { timeout: 60_000 + HISTORIES * 1_000 }, () => {
+test(`${HISTORIES} random histories of a fleet break no property`, { timeout: 300_000 + HISTORIES * 1_000 }, () => {
   const broken: string[] = [];
   const ends = new Map<string, number>();
   let successes = 0;

@@ -57,7 +57,7 @@ function play(seed: number): ReadonlyMap<string, number> {
 
 test(
   `${HISTORIES} random histories of a member are judged as an independent model does`,
-  { timeout: 60_000 + HISTORIES * 100 },
+  { timeout: 300_000 + HISTORIES * 100 },
   () => {
     const broken: string[] = [];
     const states = new Map<string, number>();
