@@ -5,7 +5,7 @@ import type { AppChange } from "../support/chaos/request.ts";
 import { firstSeed, SeededRandom } from "../support/chaos/seeded-random.ts";
 import { ChaosSystem } from "../support/chaos/chaos-system.ts";
 import { freeHostPort } from "../support/free-port.ts";
-import { crasherImage, loadImage, sleeperImage } from "../support/images.ts";
+import { crashLoopImage, loadImage, sleeperImage } from "../support/images.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 
 /*
@@ -64,7 +64,7 @@ describe.skipIf(missing)("killed while changing an app", () => {
     images = {
       first: await load(await sleeperImage("kill-1"), "first"),
       second: await load(await sleeperImage("kill-2"), "second"),
-      crasher: await load(await crasherImage(1), "crasher"),
+      crasher: await load(await crashLoopImage(1), "crasher"),
     };
   });
   afterAll(async () => {
@@ -74,7 +74,7 @@ describe.skipIf(missing)("killed while changing an app", () => {
     console.log(`seed ${seed}; points tried:\n${lines.join("\n")}\n${total} in all`);
   });
 
-  test.each(Object.entries(kinds))("%s", { timeout: FULL ? 3_600_000 : 300_000 }, async (name, kind) => {
+  test.each(Object.entries(kinds))("%s", { timeout: FULL ? 3_600_000 : 900_000 }, async (name, kind) => {
     const random = new SeededRandom(seed);
     const all = killPoints(CALLS, FRAMES);
     const chosen = FULL ? all : Array.from({ length: SAMPLE }, () => random.pick(all));

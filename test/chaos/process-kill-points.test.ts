@@ -4,7 +4,7 @@ import { requestAndKill, describePoint, killPoints } from "../support/chaos/kill
 import { firstSeed, SeededRandom } from "../support/chaos/seeded-random.ts";
 import { ChaosSystem } from "../support/chaos/chaos-system.ts";
 import { freeHostPort } from "../support/free-port.ts";
-import { crasherImage, type Image, loadImage, removeImage, sleeperImage } from "../support/images.ts";
+import { crashLoopImage, type Image, loadImage, removeImage, sleeperImage } from "../support/images.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 import { Registry } from "../support/registry.ts";
 
@@ -25,7 +25,7 @@ const tried = new Map<string, number>();
 const kinds = {
   "an image that is present": { ends: "Success", image: () => sleeperImage("kill"), pulled: false },
   "an image to pull": { ends: "Success", image: () => sleeperImage("pulled"), pulled: true },
-  "an app that crashes": { ends: "Fail", image: () => crasherImage(1), pulled: false },
+  "an app that crashes": { ends: "Fail", image: () => crashLoopImage(1), pulled: false },
 } as const;
 
 describe.skipIf(missing)("killed while deploying", () => {
@@ -50,7 +50,7 @@ describe.skipIf(missing)("killed while deploying", () => {
     return { reference, [Symbol.asyncDispose]: () => removeImage(engine.socketPath, reference) };
   };
 
-  test.each(Object.entries(kinds))("%s", { timeout: FULL ? 1_800_000 : 240_000 }, async (name, kind) => {
+  test.each(Object.entries(kinds))("%s", { timeout: FULL ? 1_800_000 : 900_000 }, async (name, kind) => {
     await using image = await provide(await kind.image(), kind.pulled);
     const random = new SeededRandom(seed);
     const all = killPoints(14, 12);

@@ -31,7 +31,7 @@ describe.skipIf(noEngine !== undefined)(`a device in trouble${unless(noEngine)}`
     `whose state directory is full ends accepted deployments, refuses new ones, and recovers${unless(noDisk)}`,
     async () => {
       await using disk = await smallDisk(8);
-      const agentConfig = { deploy: { settle_window_s: 3 } };
+      const agentConfig = { deploy: { settle_window_s: 10 } };
       await using system = await ChaosSystem.start(engine.socketPath, { deviceDirectory: disk.path, agentConfig });
       const accepted = sleeper(system);
       await system.agent.waitForLog("the verification", ({ step }) => step === "verifying");
@@ -76,7 +76,7 @@ describe.skipIf(noEngine !== undefined)(`a device in trouble${unless(noEngine)}`
 
   test("whose engine is restarted during a deployment completes it", async () => {
     await using system = await ChaosSystem.start(engine.socketPath, {
-      agentConfig: { deploy: { settle_window_s: 2 } },
+      agentConfig: { deploy: { settle_window_s: 10 } },
     });
     const client = sleeper(system);
     await system.agent.waitForLog("the verification", ({ step }) => step === "verifying");

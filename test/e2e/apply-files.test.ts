@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { run } from "../support/command.ts";
 import { freeHostPort } from "../support/free-port.ts";
-import { crasherImage, webImage, WEB_PORT } from "../support/images.ts";
+import { crashLoopImage, webImage, WEB_PORT } from "../support/images.ts";
 import { page } from "../support/system/app-page.ts";
 import { sharedSystem } from "../support/system/test-system.ts";
 
@@ -42,7 +42,7 @@ const written = async (port: number, path: string): Promise<string> =>
 test("edge.yaml: shown, applied, found unchanged, changed, brought back as a whole, renamed and pruned", async () => {
   const [first, second, third] = ["first", "second", "third"].map((label) => system().name(label));
   const [one, two] = [await system().load(await webImage()), await system().load(await webImage("2"))];
-  const crasher = await system().load(await crasherImage(3));
+  const crasher = await system().load(await crashLoopImage(3));
   const [port, other] = [await freeHostPort(), await freeHostPort()];
   const volume = system().name("data");
   const edge = (images: readonly [string, string], name = second) => `

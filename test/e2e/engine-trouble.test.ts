@@ -109,7 +109,7 @@ describe.skipIf(noEngine !== undefined)(`an engine that goes away${unless(noEngi
   test("during a deployment is waited for", async () => {
     const image = await system().load(await webImage());
     const port = await freeHostPort();
-    await system().agent.restart({ deploy: { settle_window_s: 3 } });
+    await system().agent.restart({ deploy: { settle_window_s: 20 } });
     const ports = [{ host_port: port, target_port: WEB_PORT }];
     const stream = await system().open({ name: system().name(), image, ports });
     await stream.event("verifying", ({ step }) => step === "verifying");
@@ -130,7 +130,7 @@ describe.skipIf(noEngine !== undefined)(`an engine that is replaced by another${
   const system = sharedSystem(async (owned) => {
     engine = owned.use(await PrivateEngine.start());
     registry = owned.use(await Registry.start());
-    return { engine, agentConfig: { deploy: { settle_window_s: 3, engine_patience_s: 60 } } };
+    return { engine, agentConfig: { deploy: { settle_window_s: 20, engine_patience_s: 60 } } };
   });
   const replace = async (): Promise<void> => {
     await engine.stop();
@@ -170,7 +170,6 @@ describe.skipIf(noEngine !== undefined)(`an engine that is replaced by another${
     await waitFor(
       "the app that ran before to run",
       async () => (await system().containersOf(earlierId))[0]?.State === "running",
-      { timeoutMs: 120_000 },
     );
   });
 });
@@ -225,9 +224,6 @@ describe.skipIf(noEngine !== undefined)(`an engine with rules in the firewall${u
     await waitFor(
       "the old version to be removed",
       async () => (await system().containersOf(deploymentId)).length === 0,
-      {
-        timeoutMs: 120_000,
-      },
     );
   });
 });

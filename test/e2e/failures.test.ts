@@ -5,8 +5,9 @@ import { freeHostPort, freePort } from "../support/free-port.ts";
 import {
   bigImage,
   brokenImage,
-  crasherImage,
+  crashLoopImage,
   environmentImage,
+  NEVER_CHECKED,
   foreignImage,
   healthImage,
   type Image,
@@ -86,7 +87,7 @@ describe("an app that does not stay up", () => {
   configured({ deploy: { settle_window_s: 2, health_timeout_s: 10 } });
 
   test("CrashLoopBackOff, with its exit code and last log lines", async () => {
-    const event = await expectFailure(system(), await load(await crasherImage(7)), "CrashLoopBackOff");
+    const event = await expectFailure(system(), await load(await crashLoopImage(7)), "CrashLoopBackOff");
     expect(event).toMatchObject({
       step: "verifying",
       message: "The app stopped with exit code 7 while it was being verified.",
@@ -96,13 +97,13 @@ describe("an app that does not stay up", () => {
   });
 
   test("CrashLoopBackOff for an app that runs briefly each time", async () => {
-    const event = await expectFailure(system(), await load(await crasherImage(3, 1)), "CrashLoopBackOff");
+    const event = await expectFailure(system(), await load(await crashLoopImage(3, 1)), "CrashLoopBackOff");
     expect(event.details).toMatchObject({ exit_code: 3, restart_count: expect.any(Number) as number });
   });
 
   test("CrashLoopBackOff for an app that exits with 0, without its secrets", async () => {
     const environments = [{ key: "DB_PASSWORD", value: "s3cret-value-in-the-log", secret: true }];
-    const request = { ...(await load(await environmentImage())), environments };
+    const request = { ...(await load(await environmentImage({ Healthcheck: NEVER_CHECKED }))), environments };
     const event = await expectFailure(system(), request, "CrashLoopBackOff");
     expect(event.details).toMatchObject({ exit_code: 0 });
     expect(event.details?.["logs"]).toContain("DB_PASSWORD=***");

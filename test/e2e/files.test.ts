@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import type { DeploymentEvent } from "../../src/protocol/deployments/deployment-event.ts";
 import { run } from "../support/command.ts";
 import { freeHostPort } from "../support/free-port.ts";
-import { crasherImage, webImage, WEB_PORT } from "../support/images.ts";
+import { crashLoopImage, webImage, WEB_PORT } from "../support/images.ts";
 import { page } from "../support/system/app-page.ts";
 import { sharedSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -65,7 +65,7 @@ test("files are read-only in the app, with their owners and modes, and follow up
   expect(await shown(port, PASSWORD.target)).toBe(PASSWORD.content);
   expect(places()).toHaveLength(1);
 
-  const image = await system().load(await crasherImage(3));
+  const image = await system().load(await crashLoopImage(3));
   const broken = { image, files: [{ ...CONF, content: "broken\n" }] };
   expect(await change("PATCH", name, undefined, broken)).toMatchObject({
     status: "Fail",
@@ -130,6 +130,7 @@ test("no content is in any log, event, answer, label, bundle or store of the ser
     name: system().name(),
     image,
     command: ["sh", "-c", `cat ${PASSWORD.target}; exit 3`],
+    healthcheck: { command: ["true"], interval_s: 3600 },
     files: [PASSWORD],
   });
   expect(crashed.final).toMatchObject({ code: "CrashLoopBackOff", details: { logs: expect.anything() } });
@@ -167,7 +168,7 @@ test("exactly 4 MiB go with an app, come back with a rollback, and are read back
   // The update sends one byte, and what stays on the device counts too.
   const more = { files: [{ target: "/etc/app/large" }, { target: "/etc/app/more", content: "x" }] };
   expect(await change("PATCH", name, undefined, more)).toMatchObject({ status: "Fail", code: "InvalidRequest" });
-  const broken = { image: await system().load(await crasherImage(3)), files: [CONF] };
+  const broken = { image: await system().load(await crashLoopImage(3)), files: [CONF] };
   expect(await change("PATCH", name, undefined, broken)).toMatchObject({ details: { rolled_back: true } });
   expect(await shown(port, "/etc/app/large")).toBe(largest);
 

@@ -2,7 +2,7 @@ import { expect, test, describe } from "vitest";
 import type { DeploymentEvent } from "../../src/protocol/deployments/deployment-event.ts";
 import { dockerSocket } from "../support/docker-socket.ts";
 import { freeHostPort } from "../support/free-port.ts";
-import { crasherImage, engineRequest, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
+import { crashLoopImage, engineRequest, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
 import { execIn, resolvesHost } from "../support/images/exec.ts";
 import { podmanUnavailableReason, startPodman } from "../support/podman-service.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
@@ -53,7 +53,7 @@ function suite(
       expect(await page(ports[0]!.host_port)).toContain("version 1");
       expect(await change("PATCH", web, undefined, { image: second })).toMatchObject({ status: "Success" });
       await untilReads(asks, web, "version 2");
-      const broken = await system().load(await crasherImage(3));
+      const broken = await system().load(await crashLoopImage(3));
       expect(await change("PATCH", web, undefined, { image: broken })).toMatchObject({ status: "Fail" });
       await untilReads(asks, web, "version 2");
       await change("POST", web, "stop");

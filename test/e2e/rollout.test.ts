@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LABELS } from "../../src/agent/core/app/container.ts";
 import { SimulatedDevice } from "../support/fleets/simulated-device.ts";
-import { crasherImage, engineRequest, type Image, sleeperImage, uniqueName } from "../support/images.ts";
+import { crashLoopImage, engineRequest, type Image, sleeperImage, uniqueName } from "../support/images.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 import { Registry } from "../support/registry.ts";
 import { AgentProcess } from "../support/system/agent.ts";
@@ -151,7 +151,7 @@ describe.skipIf(missing !== undefined)(
       }
       images = {
         one: await push(await sleeperImage("one"), "1"),
-        bad: await push(await crasherImage(3), "bad"),
+        bad: await push(await crashLoopImage(3), "bad"),
         two: await push(await sleeperImage("two"), "2"),
       };
       await call("POST", "/v1/fleets", {

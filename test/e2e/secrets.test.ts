@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { DeploymentEvent } from "../../src/protocol/deployments/deployment-event.ts";
 import { run, start } from "../support/command.ts";
 import { freeHostPort } from "../support/free-port.ts";
-import { brokenImage, environmentImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
+import { brokenImage, environmentImage, NEVER_CHECKED, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
 import { Registry } from "../support/registry.ts";
 import { sharedSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -37,7 +37,7 @@ test("no declared secret is in any log, event, answer or process title of a full
 
   const deploy = async (app: object): Promise<string | undefined> => {
     const stream = await system().open({ name: system().name(), environments, ...app });
-    await stream.until("the end", ({ events }) => events.some(({ status }) => status !== "Running"), 60_000);
+    await stream.until("the end", ({ events }) => events.some(({ status }) => status !== "Running"));
     await stream.ended;
     written.push(stream.text, JSON.stringify(stream.headers));
     for (const pid of [agent.pid, control.pid]) written.push(await readFile(`/proc/${pid}/cmdline`, "utf8"));
@@ -49,7 +49,11 @@ test("no declared secret is in any log, event, answer or process title of a full
   const closed = await Registry.start({ user: { name: "user", password: REGISTRY_PASSWORD } });
   onTestFinished(() => closed[Symbol.asyncDispose]());
   const denied = await closed.push(await sleeperImage(), "team/secret:1");
-  const [web, printer, broken] = [await webImage(), await environmentImage(), await brokenImage()];
+  const [web, printer, broken] = [
+    await webImage(),
+    await environmentImage({ Healthcheck: NEVER_CHECKED }),
+    await brokenImage(),
+  ];
   const image = await system().load(web);
   const ports = [{ host_port: await freeHostPort(), target_port: WEB_PORT }];
 
@@ -159,7 +163,7 @@ test("values that are not declared secret are in the app's own output, and in no
   };
   const web = await webImage();
   const image = await system().load(web);
-  const crash = await deploy({ image: await system().load(await environmentImage()) });
+  const crash = await deploy({ image: await system().load(await environmentImage({ Healthcheck: NEVER_CHECKED })) });
   expect(crash.code).toBe("CrashLoopBackOff");
   // Quoted as the app wrote it.
   expect(crash.details?.["logs"]).toContain(`PLAIN_0=${VALUES[0]}`);

@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LocalAgent } from "../../support/agent-local/local-agent.ts";
-import { crasherImage, loadImage, webImage } from "../../support/images.ts";
+import { crashLoopImage, loadImage, webImage } from "../../support/images.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../../support/private-engine.ts";
 
 const missing = await privateEngineUnavailableReason();
@@ -28,7 +28,7 @@ describe.skipIf(missing !== undefined)(
     beforeAll(async () => {
       const engine = owned.use(await PrivateEngine.start());
       web = owned.use(await loadImage(engine.socketPath, await webImage(), "web")).reference;
-      crasher = owned.use(await loadImage(engine.socketPath, await crasherImage(7), "crasher")).reference;
+      crasher = owned.use(await loadImage(engine.socketPath, await crashLoopImage(7), "crasher")).reference;
       device = owned.use(
         await LocalAgent.create({ config: { engine: { socket: engine.socketPath }, deploy: { settle_window_s: 1 } } }),
       );

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LocalAgent } from "../../support/agent-local/local-agent.ts";
 import type { AppStats } from "../../../src/protocol/apps/app-stats.ts";
 import { freeHostPort } from "../../support/free-port.ts";
-import { crasherImage, engineRequest, loadImage, webImage } from "../../support/images.ts";
+import { crashLoopImage, crasherImage, engineRequest, loadImage, webImage } from "../../support/images.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../../support/private-engine.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
@@ -32,7 +32,7 @@ describe.skipIf(missing !== undefined)(
     beforeAll(async () => {
       engine = owned.use(await PrivateEngine.start());
       web = owned.use(await loadImage(engine.socketPath, await webImage(), "web")).reference;
-      crasher = owned.use(await loadImage(engine.socketPath, await crasherImage(7), "crasher")).reference;
+      crasher = owned.use(await loadImage(engine.socketPath, await crashLoopImage(7), "crasher")).reference;
       lateCrasher = owned.use(await loadImage(engine.socketPath, await crasherImage(7, 4), "late")).reference;
       oneShot = owned.use(await loadImage(engine.socketPath, await crasherImage(0), "once")).reference;
       port = await freeHostPort();
@@ -234,7 +234,7 @@ describe.skipIf(missing !== undefined)(
       const listed = await engineRequest(engine.socketPath, "GET", "/containers/json");
       const [{ Id }] = JSON.parse(listed.body) as [{ Id: string }];
       await engineRequest(engine.socketPath, "DELETE", `/containers/${Id}?force=1`);
-      await following.waitForOutput(/repair +web: its container was removed\. It was put right/, 60_000);
+      await following.waitForOutput(/repair +web: its container was removed\. It was put right/);
       await waitFor("running again", async () => (await device.command("app", "web")).code === 0);
     });
   },

@@ -1,4 +1,4 @@
-import { brokenImage, crasherImage, healthImage, loadImage, removeImage, sleeperImage } from "../images.ts";
+import { brokenImage, crashLoopImage, healthImage, loadImage, removeImage, sleeperImage } from "../images.ts";
 import { freeHostPort } from "../free-port.ts";
 import { Registry } from "../registry.ts";
 import type { AppRequest } from "../system.ts";
@@ -28,7 +28,7 @@ export class Apps implements AsyncDisposable {
   static async in(engineSocket: string): Promise<Apps> {
     await using owned = new AsyncDisposableStack();
     const registry = owned.use(await Registry.start());
-    const local = [await sleeperImage(), await crasherImage(3), await healthImage(1), await brokenImage()];
+    const local = [await sleeperImage(), await crashLoopImage(3), await healthImage(1), await brokenImage()];
     const present: string[] = [];
     for (const image of local) present.push(owned.use(await loadImage(engineSocket, image, "chaos")).reference);
     // Pulled each time, since the tag is floating.

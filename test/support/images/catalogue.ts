@@ -76,15 +76,26 @@ export async function ownUserImage(): Promise<Image> {
   });
 }
 
+/** A health check that is never run. A deployment waits for it, whatever its settle window is, until the app ends. */
+export const NEVER_CHECKED = { Test: ["CMD", "true"], Interval: 86_400 * SECOND_NS, Timeout: SECOND_NS, Retries: 1 };
+
 /** Writes a line to stdout and stderr, runs for `afterSeconds` and exits. */
 export async function crasherImage(exitCode: number, afterSeconds: number = 0): Promise<Image> {
-  const lines = ["echo starting", 'echo "cannot go on" >&2', `sleep ${afterSeconds}`, `exit ${exitCode}`];
-  return fromScript(lines.join("\n"));
+  return fromScript(crasherScript(exitCode, afterSeconds));
+}
+
+function crasherScript(exitCode: number, afterSeconds: number): string {
+  return ["echo starting", 'echo "cannot go on" >&2', `sleep ${afterSeconds}`, `exit ${exitCode}`].join("\n");
+}
+
+/** As `crasherImage`, and no deployment of it succeeds before it exits, however slow the machine is. */
+export async function crashLoopImage(exitCode: number, afterSeconds: number = 0): Promise<Image> {
+  return fromScript(crasherScript(exitCode, afterSeconds), { config: { Healthcheck: NEVER_CHECKED } });
 }
 
 /** Writes its environment and exits with 0. */
-export async function environmentImage(): Promise<Image> {
-  return fromScript("env");
+export async function environmentImage(config: ImageConfig = {}): Promise<Image> {
+  return fromScript("env", { config });
 }
 
 /** Runs forever. Its health check passes after `healthyAfterSeconds`, or never; it runs each second. */
@@ -95,7 +106,7 @@ export async function healthImage(healthyAfterSeconds: number | "never"): Promis
       Healthcheck: {
         Test: ["CMD", "sh", "-c", "test -e /healthy && echo fine || { echo not yet; exit 1; }"],
         Interval: SECOND_NS,
-        Timeout: 2 * SECOND_NS,
+        Timeout: 60 * SECOND_NS,
         Retries: 2,
         ...(healthyAfterSeconds === "never" ? {} : { StartPeriod: (healthyAfterSeconds + 5) * SECOND_NS }),
       },
