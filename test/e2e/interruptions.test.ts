@@ -1,3 +1,5 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { isFinal } from "../../src/protocol/deployments/deployment-event.ts";
 import type { EventStream } from "../support/event-stream.ts";
@@ -9,16 +11,35 @@ import { page } from "../support/system/app-page.ts";
 import { sharedSystem } from "../support/system/test-system.ts";
 import type { AppRequest } from "../support/system.ts";
 
-const system = sharedSystem(() => ({ agentConfig: { deploy: { settle_window_s: 2 } } }));
+const system = sharedSystem();
 
-/** An app whose image takes some seconds to pull. */
-async function slowApp(): Promise<AppRequest> {
+/** A deployment that stands still in one of its steps. */
+interface HeldApp {
+  readonly app: AppRequest;
+  /** Lets it go on. */
+  readonly release: () => Promise<void>;
+}
+
+/** An app whose image takes two minutes to pull until it is released. */
+async function pullingApp(): Promise<HeldApp> {
   const registry = await Registry.start();
   onTestFinished(() => registry[Symbol.asyncDispose]());
-  const link = await SlowLink.to(registry.port, 4_000_000);
+  const link = await SlowLink.to(registry.port, 50_000);
   onTestFinished(() => link[Symbol.asyncDispose]());
   const image = await registry.push(await bigImage(6), "team/slow:1");
-  return { name: system().name(), image: system().removeImageLater(image.replace(registry.host, link.host)) };
+  const app = { name: system().name(), image: system().removeImageLater(image.replace(registry.host, link.host)) };
+  return { app, release: async () => void (link.bytesPerSecond = Infinity) };
+}
+
+/** An app that is not healthy until it is released. */
+async function verifyingApp(): Promise<HeldApp & { readonly port: number }> {
+  const { port, ...app } = await webApp();
+  const gate = join(system().directory, app.name);
+  await mkdir(gate);
+  const healthcheck = { command: ["busybox", "test", "-e", "/gate/open"], interval_s: 1, retries: 100 };
+  const volumes = [{ local: gate, target: "/gate" }];
+  const release = (): Promise<void> => writeFile(join(gate, "open"), "");
+  return { app: { ...app, volumes, healthcheck, health_timeout_s: 600 }, release, port };
 }
 
 async function webApp(): Promise<AppRequest & { readonly port: number }> {
@@ -48,16 +69,18 @@ test("a client that disconnects does not stop the deployment", async () => {
 });
 
 test.each([
-  ["its pull", slowApp, pulling],
-  ["its verification", webApp, verifying],
+  ["its pull", pullingApp, pulling],
+  ["its verification", verifyingApp, verifying],
 ])(
   "an agent killed in %s continues the deployment after its restart, and so does the stream",
   async (_what, makeApp, reached) => {
-    const stream = await system().open(await makeApp());
+    const { app, release } = await makeApp();
+    const stream = await system().open(app);
     await reached(stream);
     await system().agent.kill();
     await stream.event("the loss", ({ details }) => details?.["connection"] === "lost");
     await system().agent.start();
+    await release();
     const { events, final, deploymentId } = await system().finish(stream);
     expect(final.status).toBe("Success");
     expect(events.map(({ details }) => details?.["connection"]).filter(Boolean)).toEqual(["lost", "restored"]);
@@ -67,18 +90,22 @@ test.each([
 );
 
 test("a service killed during a deployment completes the record after its restart", async () => {
-  const stream = await system().open(await slowApp());
+  const { app, release } = await pullingApp();
+  const stream = await system().open(app);
   await pulling(stream);
   await system().control.kill();
+  await release();
   expect(await stream.ended).toBe(false);
   await system().control.start();
   await completes(stream);
 });
 
 test("a service stopped during a deployment says where the stream continues, and completes it there", async () => {
-  const stream = await system().open(await slowApp());
+  const { app, release } = await pullingApp();
+  const stream = await system().open(app);
   await pulling(stream);
   expect(await system().control.stop()).toBe(0);
+  await release();
   expect(await stream.ended).toBe(true);
   const { seq, status, details } = stream.events.at(-1) ?? {};
   const { asset } = system();
@@ -105,12 +132,13 @@ async function completes(stream: EventStream): Promise<void> {
 }
 
 test("a deployment survives a temporary loss of the link", async () => {
-  const { port, ...app } = await webApp();
+  const { app, release, port } = await verifyingApp();
   const stream = await system().open(app);
   await verifying(stream);
   system().link.sever();
   try {
     await stream.event("the loss", ({ details }) => details?.["connection"] === "lost");
+    await release();
     // The device completes the deployment while it is offline.
     await system().agent.waitForLog("success", ({ status, deployment }) => {
       return status === "Success" && deployment === stream.deploymentId;
