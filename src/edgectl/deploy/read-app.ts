@@ -3,11 +3,11 @@ import { usageFailure } from "../failure.ts";
 import { type Io, readTextFile, readTextOrStdin } from "../io.ts";
 import { type FileOption, readAppFiles } from "./app-files.ts";
 import { type AppFlags, type AppRequest, parseAppFile } from "./app-request.ts";
-import { containerEntries, type ContainerFlags, containerScalars } from "./container-flags.ts";
+import { containerEntries, containerScalars } from "./container-flags.ts";
 import { type DeviceMapping, type EnvironmentEntry, parseEnv, parseEnvFile, parseSecretEnv } from "./parse-options.ts";
 
 /** The options that describe an app, as commander passes them. Durations in seconds, sizes in bytes. */
-export interface AppOptions extends ContainerFlags {
+export interface AppOptions {
   readonly appFile?: string;
   readonly file?: readonly FileOption[];
   readonly secretFile?: readonly FileOption[];

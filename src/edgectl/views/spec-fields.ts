@@ -1,6 +1,7 @@
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
+import { type ContainerOptions, containerOptions } from "../../protocol/apps/container-options.ts";
 import { UNLIMITED_SWAP } from "../../protocol/apps/container-rights.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -132,36 +133,64 @@ function lines(value: unknown, show: (entry: Spec) => string): string {
 type Row = [name: string, value: string];
 type Spec = Readonly<Record<string, unknown>>;
 
+interface Shown {
+  /** Default: the field's name. */
+  readonly label?: string;
+  /** Default: by the kind of the value. */
+  readonly show?: (value: unknown) => string;
+}
+
+/** Options of an app's container that are shown otherwise than by name and value. */
+const SHOWN: { readonly [K in keyof ContainerOptions]?: Shown } = {
+  entrypoint: { show: (value) => (Array.isArray(value) ? text(JSON.stringify(value)) : "") },
+  working_dir: { label: "Working directory" },
+  cap_add: { label: "Capabilities" },
+  cap_drop: { label: "Without capabilities" },
+  read_only: { label: "Read-only" },
+  tmpfs: { label: "In memory" },
+  shm_size: { label: "Shared memory", show: bytes },
+  ulimits: { label: "Process limits" },
+  sysctls: { label: "Kernel parameters" },
+  extra_hosts: { label: "Known hosts" },
+  dns: { label: "Name servers" },
+  hostname: { label: "Host name" },
+  init: { label: "Init process" },
+  stop_grace_s: { label: "Stop timeout", show: (value) => (typeof value === "number" ? formatDuration(value) : "") },
+  log: { show: (value) => (isObject(value) ? log(value) : "") },
+  gpus: { label: "GPUs", show: gpus },
+  group_add: { label: "Further groups" },
+  pids_limit: { label: "Most processes" },
+  security_opt: { label: "Security options" },
+  pid: { label: "Processes of" },
+  ipc: { label: "Shared memory of" },
+  memory_swap_limit: { label: "Memory with swap", show: swap },
+  no_healthcheck: { label: "Without health check" },
+};
+
+const OPTIONS = Object.keys(containerOptions) as (keyof ContainerOptions)[];
+
 /** Renders the options of an app's container. The value of an option that is not set is empty. */
 function containerFields(spec: Spec): Row[] {
-  return [
-    ["Entrypoint", Array.isArray(spec["entrypoint"]) ? text(JSON.stringify(spec["entrypoint"])) : ""],
-    ["User", textOf(spec["user"])],
-    ["Working directory", textOf(spec["working_dir"])],
-    ["Capabilities", list(spec["cap_add"])],
-    ["Without capabilities", list(spec["cap_drop"])],
-    ["Read-only", spec["read_only"] === true ? "yes" : ""],
-    ["In memory", entryLines("tmpfs", spec["tmpfs"])],
-    ["Shared memory", typeof spec["shm_size"] === "number" ? formatBytes(spec["shm_size"]) : ""],
-    ["Process limits", entryLines("ulimits", spec["ulimits"])],
-    ["Kernel parameters", map(spec["sysctls"])],
-    ["Known hosts", entryLines("extra_hosts", spec["extra_hosts"])],
-    ["Name servers", list(spec["dns"])],
-    ["Host name", textOf(spec["hostname"])],
-    ["Labels", map(spec["labels"])],
-    ["Init process", spec["init"] === true ? "yes" : ""],
-    ["Stop signal", textOf(spec["stop_signal"])],
-    ["Stop timeout", typeof spec["stop_grace_s"] === "number" ? formatDuration(spec["stop_grace_s"]) : ""],
-    ["Log", isObject(spec["log"]) ? log(spec["log"]) : ""],
-    ["GPUs", gpus(spec["gpus"])],
-    ["Further groups", list(spec["group_add"])],
-    ["Most processes", typeof spec["pids_limit"] === "number" ? String(spec["pids_limit"]) : ""],
-    ["Security options", list(spec["security_opt"])],
-    ["Processes of", textOf(spec["pid"])],
-    ["Shared memory of", textOf(spec["ipc"])],
-    ["Memory with swap", swap(spec["memory_swap_limit"])],
-    ["Without health check", spec["no_healthcheck"] === true ? "yes" : ""],
-  ];
+  return OPTIONS.map((field) => {
+    const { label = labelOf(field), show = (value: unknown) => valueText(field, value) } = SHOWN[field] ?? {};
+    return [label, show(spec[field])];
+  });
+}
+
+/** `stop_signal` as `Stop signal`. */
+function labelOf(field: string): string {
+  return `${field.charAt(0).toUpperCase()}${field.slice(1).replaceAll("_", " ")}`;
+}
+
+function valueText(field: string, value: unknown): string {
+  if (typeof value === "number") return String(value);
+  if (typeof value === "boolean") return value ? "yes" : "";
+  if (Array.isArray(value)) return ENTRIES[field] ? entryLines(field, value) : list(value);
+  return isObject(value) ? map(value) : textOf(value);
+}
+
+function bytes(value: unknown): string {
+  return typeof value === "number" ? formatBytes(value) : "";
 }
 
 function log({ max_bytes, max_files }: Spec): string {

@@ -1,4 +1,5 @@
 import type { Role } from "../../../src/control-plane/core/people/roles.ts";
+import { appSpecSchema } from "../../../src/protocol/apps/app-spec.ts";
 
 /*
  * What requests can bring about that must not be everybody's, by endpoint and by field, and which role that takes. An endpoint or
@@ -75,11 +76,13 @@ const STRATEGY =
   `strategy ${WAVES} strategy.soak_s strategy.max_parallel strategy.stop_when strategy.stop_when.failed ` +
   `strategy.stop_when.min_attempted strategy.on_stop strategy.attempts strategy.offline_after_s strategy.lost_after_s ` +
   `strategy.max_download_bytes strategy.done_at strategy.refused ${windows("windows")} ${windows("download_windows")}`;
-const APP =
-  "image host_network privileged ports.** volumes.** command cpu_limit memory_limit devices.** healthcheck.** restart_policy pull " +
-  "health_timeout_s entrypoint user working_dir cap_add cap_drop read_only tmpfs.** shm_size ulimits.** sysctls.** " +
-  "extra_hosts.** dns hostname labels.** init stop_signal stop_grace_s log.** gpus.** group_add pids_limit security_opt pid ipc memory_swap_limit no_healthcheck project networks internal_networks network aliases max_download_bytes urgent " +
-  "wait_for_device_s ?dry_run";
+/** What a deployment says of its app beside its name and its values, and how it is carried out. */
+const APP = [
+  ...Object.keys(appSpecSchema.shape)
+    .filter((field) => !["name", "environments", "files"].includes(field))
+    .map((field) => `${field}.**`),
+  "max_download_bytes urgent wait_for_device_s ?dry_run",
+].join(" ");
 const VALUES = "environments.** files.** registry_auth.**";
 
 export const TABLE: Readonly<Record<string, Row>> = {

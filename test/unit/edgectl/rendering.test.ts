@@ -13,6 +13,7 @@ import { renderDetails } from "../../../src/edgectl/printer.ts";
 import { specFields } from "../../../src/edgectl/views/spec-fields.ts";
 import { renderUsage } from "../../../src/edgectl/views/usage-view.ts";
 import { appSpecSchema } from "../../../src/protocol/apps/app-spec.ts";
+import { FULL } from "../../support/every-field.ts";
 import { MemoryOutput } from "../../support/edgectl/memory-output.ts";
 
 const UTF8 = { LANG: "en_GB.UTF-8" };
@@ -141,54 +142,24 @@ const DIGEST = "0123456789abcdef".repeat(4);
 
 describe("an app", () => {
   const healthcheck = { command: ["curl", "-f", "http://localhost/a b"], interval_s: 30, timeout_s: 5, retries: 3 };
+  // Every field, some with values that show how they are written.
+  const { name: _name, image: _image, ports: _ports, ...fields } = FULL;
   const spec = {
+    ...fields,
     environments: [{ key: "A", value: "***", secret: true }],
-    volumes: [{ local: "/a", target: "/b", readonly: true }],
     devices: [
       { local: "/dev/a", permissions: "rw" },
       { local: "/dev/b", target: "/dev/c" },
     ],
-    command: ["serve"],
-    cpu_limit: 0.5,
-    memory_limit: 268_435_456,
     healthcheck: { ...healthcheck, start_period_s: 0 },
-    restart_policy: "no",
-    host_network: true,
-    privileged: true,
-    pull: "always",
-    networks: ["front", "back"],
-    internal_networks: ["back"],
-    network: "none",
-    aliases: ["broker", "mqtt"],
-    health_timeout_s: 300,
     entrypoint: ["/entry", "a b"],
-    user: "1000:1000",
-    working_dir: "/srv",
-    cap_add: ["NET_ADMIN", "SYS_TIME"],
-    cap_drop: ["ALL"],
-    read_only: true,
     tmpfs: [{ target: "/run", size_bytes: 65_536, mode: "0755" }, { target: "/tmp" }],
-    shm_size: 134_217_728,
     ulimits: [{ name: "nofile", soft: 1024, hard: 65_536 }],
-    sysctls: { "net.core.somaxconn": "1024" },
-    extra_hosts: [{ name: "plc", address: "192.0.2.10" }],
     dns: ["192.0.2.53", "2001:db8::53"],
-    hostname: "plc-1",
     labels: { "com.example.team": "one\u001b[2J", b: "2" },
-    init: true,
-    stop_signal: "SIGINT",
     stop_grace_s: 90,
     log: { max_bytes: 1_048_576, max_files: 1 },
     gpus: { ids: ["0", "1"] },
-    group_add: ["20", "audio"],
-    pids_limit: 200,
-    security_opt: ["no-new-privileges"],
-    pid: "host",
-    ipc: "host",
-    memory_swap_limit: -1,
-    no_healthcheck: true,
-    project: "line-3",
-    files: [{ target: "/etc/app.conf", size: 12, sha256: DIGEST, mode: "0444", owner: "1:2", secret: true }],
   };
 
   test("is shown with every field of its specification", () => {
