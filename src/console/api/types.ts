@@ -366,7 +366,7 @@ export interface Operations {
   "GET /v1/data-plan-settings": { query: undefined; body: undefined; response: DataPlanSettings };
   "PATCH /v1/data-plan-settings": { query: undefined; body: DataPlanSettingsInput; response: DataPlanSettings };
   "GET /v1/overview": { query: undefined; body: undefined; response: Overview };
-  "GET /v1/events": { query: { after?: string | undefined; types?: string | undefined; app?: string | undefined }; body: undefined; response: AccountEvent | AccountStreamNote };
+  "GET /v1/events": { query: { after?: string | undefined; types?: string | undefined; app?: string | undefined; selector?: string | undefined }; body: undefined; response: AccountEvent | AccountStreamNote };
   "PATCH /v1/assets/{asset_id}/sim": { query: undefined; body: LegacySimUpdate; response: LegacySim };
   "GET /v1/assets/{asset_id}/sim/usages": { query: { start_time?: string | undefined; end_time?: string | undefined; granularity?: string | undefined }; body: undefined; response: SuperSimUsage };
   "POST /v1/assets/{asset_id}/enrolment-codes": { query: undefined; body: EnrolmentCodeCreation; response: CreatedEnrolmentCode };

@@ -28,8 +28,15 @@ export interface AccountFeedOptions {
   readonly pollMs: number | undefined;
 }
 
-/** Whether a stream has an event. */
-export type EventFilter = (event: StoredAccountEvent["event"]) => boolean;
+/** What a stream has of the events. */
+export interface EventFilter {
+  /** Whether it has an event, as far as that follows from the event itself. */
+  readonly wants: (event: AccountEventFacts) => boolean;
+  /** Returns those of the assets whose events it has; absent: it has those of all. */
+  readonly select?: ((assetUuids: readonly string[]) => Promise<ReadonlySet<string>>) | undefined;
+}
+
+type AccountEventFacts = StoredAccountEvent["event"];
 
 /** A stream, with the id of the last event that was looked at for it. */
 export interface FeedStream {
@@ -93,9 +100,10 @@ export class AccountFeed implements Disposable {
   async #catchUp(stream: FeedStream): Promise<void> {
     for (let failures = 0; this.#behind.has(stream);) {
       const page = await this.#read(stream.cursor, failures);
-      failures = page ? 0 : failures + 1;
-      if (!page || !this.#behind.has(stream)) continue;
-      sendTo(stream, page.events);
+      const events = page && (await this.#attempt(() => wantedOf(stream, page.events), failures));
+      failures = events ? 0 : failures + 1;
+      if (!events || !this.#behind.has(stream)) continue;
+      sendTo(stream, events);
       stream.cursor = page.next;
       if (!page.hasMore && stream.cursor >= (this.#cursor ?? stream.cursor)) {
         this.#behind.delete(stream);
@@ -125,7 +133,7 @@ export class AccountFeed implements Disposable {
       if (!page) this.#latch.set();
       if (!page || page.next <= after) continue;
       this.#cursor = page.next;
-      this.#send(page.events, after, page.next);
+      await this.#send(page.events, after, page.next);
       if (page.hasMore) this.#latch.set();
       await clock.sleep(PAUSE_MS);
     }
@@ -135,28 +143,55 @@ export class AccountFeed implements Disposable {
     else void this.#run();
   }
 
-  #send(events: readonly StoredAccountEvent[], after: number, next: number): void {
+  async #send(events: readonly StoredAccountEvent[], after: number, next: number): Promise<void> {
     const bytes = events.length > 0 ? formatEvents(events) : undefined;
+    const selecting: Promise<void>[] = [];
     for (const stream of this.#live) {
+      if (stream.filter?.select) {
+        selecting.push(this.#sendSelected(stream, events, next));
+        continue;
+      }
       if (stream.cursor <= after && !stream.filter) {
         if (bytes) stream.sink.send(bytes);
       } else {
         // It has read some of them itself, or does not have all.
         sendTo(
           stream,
-          events.filter(({ id }) => id > stream.cursor),
+          events.filter(({ id, event }) => id > stream.cursor && (stream.filter?.wants(event) ?? true)),
         );
       }
       stream.cursor = Math.max(stream.cursor, next);
+    }
+    await Promise.all(selecting);
+  }
+
+  /** A stream whose assets cannot be looked up now reads the events again itself: the others do not wait for it. */
+  async #sendSelected(stream: FeedStream, events: readonly StoredAccountEvent[], next: number): Promise<void> {
+    try {
+      const wanted = await wantedOf(stream, events);
+      if (!this.#live.has(stream)) return;
+      sendTo(stream, wanted);
+      stream.cursor = Math.max(stream.cursor, next);
+    } catch {
+      if (!this.#live.delete(stream)) return;
+      this.#behind.add(stream);
+      void this.#catchUp(stream);
     }
   }
 
   /** Returns the next events, and up to which id there are no others; `undefined`, after a pause, if that failed. */
   async #read(after: number, failures: number) {
+    const page = await this.#attempt(() => this.#options.read(after, MAX_BATCH_EVENTS), failures);
+    if (!page) return undefined;
+    const { events, hasMore, lastId } = page;
+    const last = events.at(-1)?.id ?? after;
+    return { events, hasMore, next: hasMore ? last : Math.max(last, lastId) };
+  }
+
+  /** Returns `undefined`, after a pause, if the store fails. */
+  async #attempt<T>(read: () => Promise<T>, failures: number): Promise<T | undefined> {
     try {
-      const { events, hasMore, lastId } = await this.#options.read(after, MAX_BATCH_EVENTS);
-      const last = events.at(-1)?.id ?? after;
-      return { events, hasMore, next: hasMore ? last : Math.max(last, lastId) };
+      return await read();
     } catch (error) {
       const { clock, logger } = this.#options;
       logStoreError(logger, error, {}, "cannot read the events of an account; trying again");
@@ -166,7 +201,22 @@ export class AccountFeed implements Disposable {
   }
 }
 
-function sendTo({ sink, filter }: FeedStream, events: readonly StoredAccountEvent[]): void {
-  const wanted = filter ? events.filter(({ event }) => filter(event)) : events;
-  if (wanted.length > 0) sink.send(formatEvents(wanted));
+function sendTo({ sink }: FeedStream, events: readonly StoredAccountEvent[]): void {
+  if (events.length > 0) sink.send(formatEvents(events));
+}
+
+/** Returns those of the events that the stream has and was not sent. */
+async function wantedOf(
+  { filter, cursor }: FeedStream,
+  events: readonly StoredAccountEvent[],
+): Promise<readonly StoredAccountEvent[]> {
+  const wanted = events.filter(({ id, event }) => id > cursor && (filter?.wants(event) ?? true));
+  if (!filter?.select || wanted.length === 0) return wanted;
+  const uuids = wanted.flatMap(({ event }) => assetOf(event) ?? []);
+  const selected = await filter.select([...new Set(uuids)]);
+  return wanted.filter(({ event }) => selected.has(assetOf(event) ?? "") || event.type === "asset.removed");
+}
+
+function assetOf(event: AccountEventFacts): string | undefined {
+  return "asset_id" in event ? event.asset_id : undefined;
 }

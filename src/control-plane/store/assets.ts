@@ -128,6 +128,12 @@ export interface AssetStore {
     after: AssetCursor | undefined,
     time: StateTime,
   ): Promise<readonly AssetWithState[]>;
+  /** Returns those of the account's assets that match the selector. */
+  findMatching(
+    accountId: string,
+    uuids: readonly string[],
+    selector: readonly SelectorTerm[],
+  ): Promise<ReadonlySet<string>>;
   countAssets(accountId: string, time: StateTime): Promise<AssetCounts>;
   /** Sets the name or the type, or both. Does nothing if the asset does not exist. */
   describeAsset(uuid: string, fields: AssetDescription, audit?: AuditEntry): Promise<void>;

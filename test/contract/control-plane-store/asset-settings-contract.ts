@@ -24,6 +24,29 @@ const many = (prefix: string, count: number) =>
 /** Contract of stores for tags, variables and holds of assets. */
 export function assetSettingsContract(harness: StoreHarness): void {
   describeDomain("settings of assets", harness, () => {
+    test("a selector is asked about some assets of an account", async () => {
+      await using store = await openWithAccounts(harness);
+      const [north, south, none] = await Promise.all([
+        register(store, someAsset()),
+        register(store, someAsset()),
+        register(store, someAsset()),
+      ]);
+      await setTags(store, north.uuid, { region: "north" });
+      await setTags(store, south.uuid, { region: "south" });
+      const matching = async (selector: string, uuids: readonly string[], accountId = ACCOUNT) => {
+        const parsed = parseSelector(selector);
+        if (!parsed.ok) throw new Error(parsed.reason);
+        return [...(await store.assets.findMatching(accountId, uuids, parsed.terms))];
+      };
+      const all = [north.uuid, south.uuid, none.uuid, "01a00000-0000-7000-8000-000000000000"];
+      expect(await matching("region=north", all)).toEqual([north.uuid]);
+      expect(await matching("region=north", [south.uuid, none.uuid])).toEqual([]);
+      expect((await matching("region!=north", all)).toSorted()).toEqual([south.uuid, none.uuid].toSorted());
+      expect((await matching("*", all)).toSorted()).toEqual(all.slice(0, 3).toSorted());
+      expect(await matching("*", [])).toEqual([]);
+      expect(await matching("*", all, "acc_other")).toEqual([]);
+    });
+
     test("tags are set, changed and removed, in the order of their keys", async () => {
       await using store = await openWithAccounts(harness);
       const { uuid } = await register(store, someAsset());

@@ -249,6 +249,44 @@ test("a stream has the types and the app that it asks for only, of what has been
     expect((await api.get(`/v1/events?types=${types}`)).body).toMatchObject({ code: "InvalidRequest" });
 });
 
+const assetsOf = (stream: EventStream) =>
+  eventsOf(stream).map((event) => [event.type, "asset_id" in event && event.asset_id]);
+
+test("a stream has the events of assets that match its selector, of what has been and of what comes", async () => {
+  const account = await control.account();
+  const [north, south] = await Promise.all([control.asset(account), control.asset(account)]);
+  const api = apiClient(control, account);
+  await api.put(`/v1/assets/${north.uuid}/tags`, { region: "north" });
+  using all = await begin(account);
+  const start = linesOf(all)[0]?.id ?? "";
+  const selecting = (selector: string, more = ""): Promise<EventStream> =>
+    openStream(`${control.url}/v1/events?after=${start}&selector=${encodeURIComponent(selector)}${more}`, {
+      apiKey: account.apiKey,
+    });
+  const rename = async ({ uuid }: { readonly uuid: string }): Promise<void> => {
+    expect((await api.patch(`/v1/assets/${uuid}`, { name: "Other" })).status).toBe(200);
+  };
+  await rename(north);
+  await rename(south);
+  await control.key(account, []);
+  using ofNorth = await selecting("region=north");
+  using ofOthers = await selecting("!region", "&types=asset.*");
+  await ofNorth.until("the change of before", () => typesOf(ofNorth).length > 0);
+  await ofOthers.until("the change of before", () => typesOf(ofOthers).length > 0);
+  await rename(south);
+  // From now on it matches, as its own event.
+  await api.put(`/v1/assets/${south.uuid}/tags`, { region: "north" });
+  await api.delete(`/v1/assets/${south.uuid}`);
+  for (const stream of [all, ofNorth, ofOthers])
+    await stream.until("the removal", () => typesOf(stream).includes("asset.removed"));
+  expect(assetsOf(ofNorth)).toContainEqual(["asset.changed", north.uuid]);
+  expect(assetsOf(ofNorth)).toContainEqual(["asset.removed", south.uuid]);
+  expect(typesOf(ofNorth)).not.toContain("key.changed");
+  expect(assetsOf(ofOthers)).toContainEqual(["asset.changed", south.uuid]);
+  expect(assetsOf(ofOthers).map(([, uuid]) => uuid)).not.toContain(north.uuid);
+  expect((await api.get("/v1/events?selector=%3D")).body).toMatchObject({ code: "InvalidRequest" });
+});
+
 const COUNT = 16_000;
 
 test("a stream that is not read is ended, and others go on", async () => {

@@ -2,8 +2,10 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { onAbort } from "../../../lib/on-abort.ts";
 import { accountEventSchema, accountStreamNoteSchema } from "../../../protocol/assets/account-event.ts";
+import { selectorSchema } from "../../../protocol/fleets/selector.ts";
 import { integerString } from "../../../protocol/values/scalars.ts";
 import type { EventFilter, EventSink } from "../../events/account-feed.ts";
+import { termsOf } from "../../fleets/plan-rollout.ts";
 import { formatLine } from "../../events/format-events.ts";
 import { accountOf, principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
@@ -31,6 +33,9 @@ const query = z.strictObject({
       examples: ["deployment.ended,device.*"],
     }),
   app: z.string().min(1).max(64).optional().meta({ description: "Only events of deployments of this app." }),
+  selector: selectorSchema.optional().meta({
+    description: "Only events of assets that match it when the event is sent, and `asset.removed` of every asset.",
+  }),
 });
 
 const TYPES: ReadonlySet<string> = new Set(accountEventSchema.options.map(({ shape }) => shape.type.value));
@@ -45,12 +50,21 @@ function isTypeOrGroup(text: string): boolean {
 }
 
 /** `undefined` where all events are wanted. */
-function filterOf({ types, app }: z.output<typeof query>): EventFilter | undefined {
-  if (types === undefined && app === undefined) return undefined;
+function filterOf(
+  { store }: ApiContext,
+  accountId: string,
+  { types, app, selector }: z.output<typeof query>,
+): EventFilter | undefined {
+  if (types === undefined && app === undefined && selector === undefined) return undefined;
   const wanted = types && new Set(types.split(","));
-  return (event) => {
-    if (wanted && !wanted.has(event.type) && !wanted.has(groupOf(event.type))) return false;
-    return app === undefined || ("app" in event && event.app === app);
+  const terms = selector === undefined ? undefined : termsOf({ selector });
+  return {
+    wants: (event) => {
+      if (wanted && !wanted.has(event.type) && !wanted.has(groupOf(event.type))) return false;
+      if (terms && !("asset_id" in event)) return false;
+      return app === undefined || ("app" in event && event.app === app);
+    },
+    ...(terms && { select: (uuids) => store.assets.findMatching(accountId, uuids, terms) }),
   };
 }
 
@@ -104,7 +118,8 @@ export function streamAccountEvents(api: Api, context: ApiContext): void {
       raw.writeHead(200, { ...reply.getHeaders(), ...streamHeaders() } as Record<string, string>);
       raw.flushHeaders();
       if (note) raw.write(formatLine(note));
-      const opened = accountFeeds.open(accountId, after, sinkOf(context, request, reply), filterOf(request.query));
+      const filter = filterOf(context, accountId, request.query);
+      const opened = accountFeeds.open(accountId, after, sinkOf(context, request, reply), filter);
       const end = (): void => {
         opened[Symbol.dispose]();
         raw.end();

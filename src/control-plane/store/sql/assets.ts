@@ -1,4 +1,5 @@
 import type { AssetCursor } from "../../core/asset-cursor.ts";
+import type { SelectorTerm } from "../../../protocol/fleets/selector.ts";
 import type { Asset } from "../../core/asset.ts";
 import { canonicalIdentifier } from "../../core/identifier.ts";
 import type { DeviceBoots } from "../../core/device-boots.ts";
@@ -32,6 +33,7 @@ import { recordAudit } from "./audit.ts";
 import { acceptNew, deviceReplaced, markCloned } from "./device-acceptance.ts";
 import type { Executor } from "./executor.ts";
 import { IdentifierTakenError, insertAsset } from "./insert-asset.ts";
+import { matchesSql } from "./selector-sql.ts";
 import { change, one, type Parameters, type Work } from "./statement.ts";
 
 const FIND_BY_IDENTIFIER = /* sql */ `
@@ -70,12 +72,16 @@ export class SqlAssetStore implements AssetStore {
   readonly #executor: Executor;
   readonly #list: AssetList;
   readonly #lockSims: string;
+  readonly #findMatching: string;
   readonly #lockAsset: string;
 
   constructor(executor: Executor) {
     this.#executor = executor;
     this.#list = new AssetList(executor);
     this.#lockAsset = `SELECT uuid FROM assets WHERE uuid = ? ${executor.dialect.lockForRemoval}`;
+    this.#findMatching = /* sql */ `
+      SELECT a.uuid FROM assets a
+      WHERE a.account_id = ?1 AND a.uuid IN ${executor.dialect.jsonTexts("?2")} AND ${matchesSql(executor.dialect, "?3")}`;
     this.#lockSims = `SELECT iccid FROM sims WHERE asset_uuid = ? ORDER BY iccid ${executor.dialect.lockForRemoval}`;
   }
 
@@ -163,6 +169,16 @@ export class SqlAssetStore implements AssetStore {
   ): Promise<readonly AssetWithState[]> {
     if ([filter.text, filter.type, filter.agentVersion].some((value) => value?.includes(NUL))) return [];
     return this.#list.page(accountId, filter, time, limit, after);
+  }
+
+  async findMatching(
+    accountId: string,
+    uuids: readonly string[],
+    selector: readonly SelectorTerm[],
+  ): Promise<ReadonlySet<string>> {
+    const parameters = [accountId, JSON.stringify(uuids), JSON.stringify(selector)];
+    const rows = await this.#executor.all<{ readonly uuid: string }>(this.#findMatching, parameters);
+    return new Set(rows.map(({ uuid }) => uuid));
   }
 
   async countAssets(accountId: string, time: StateTime): Promise<AssetCounts> {

@@ -1,9 +1,15 @@
 import { expect, onTestFinished, test } from "vitest";
 import { InProcessBus } from "../../../../src/control-plane/bus/in-process-bus.ts";
-import { AccountFeeds } from "../../../../src/control-plane/events/account-feeds.ts";
-import type { AccountEventStore } from "../../../../src/control-plane/store/account-events.ts";
+import { AccountFeeds, accountTopic } from "../../../../src/control-plane/events/account-feeds.ts";
+import type { EventSink } from "../../../../src/control-plane/events/account-feed.ts";
+import type { AccountEventStore, StoredAccountEvent } from "../../../../src/control-plane/store/account-events.ts";
 import { createLogger } from "../../../../src/lib/logger.ts";
+import { StoreUnavailableError } from "../../../../src/control-plane/store/unavailable.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
+import { waitFor } from "../../../support/wait-for.ts";
+import { whileTimePasses } from "../../../support/while-time-passes.ts";
+
+const unused = { prune: async () => 0, prepare: async () => {}, startAnew: async () => {} };
 
 /** Feeds of an account with 5,000 events without ids, which get them 2,000 at each read. */
 async function setUp() {
@@ -13,15 +19,65 @@ async function setUp() {
       lastId = Math.min(lastId + 2_000, 5_010);
       return { events: [], hasMore: lastId < 5_010, removedTo: 5, lastId };
     },
-    prune: async () => 0,
-    prepare: async () => {},
-    startAnew: async () => {},
+    ...unused,
   };
   const logger = await createLogger({ name: "test", level: "fatal" });
   const feeds = new AccountFeeds({ store, bus: new InProcessBus(), clock: new FakeClock(), logger });
   onTestFinished(() => feeds[Symbol.dispose]());
   return feeds;
 }
+
+const sinkTo = (received: string[]): EventSink => ({
+  send: (bytes) => void received.push(...[...bytes.toString().matchAll(/^id: ?(\d+)$/gm)].map(([, id = ""]) => id)),
+  drained: async () => true,
+});
+
+test("a stream that selects assets has each event once, also if the store fails in between; others do not wait", async () => {
+  const events: StoredAccountEvent[] = [];
+  const add = (...ids: readonly number[]): void => {
+    for (const id of ids) events.push({ id, atMs: 1, event: { type: "asset.changed", asset_id: `asset ${id % 2}` } });
+  };
+  const read: AccountEventStore["read"] = async (_accountId, after) => ({
+    events: events.filter(({ id }) => id > after),
+    hasMore: false,
+    removedTo: 0,
+    lastId: events.at(-1)?.id ?? 0,
+  });
+  const clock = new FakeClock();
+  const bus = new InProcessBus();
+  const logger = await createLogger({ name: "test", level: "fatal" });
+  using feeds = new AccountFeeds({ store: { ...unused, read }, bus, clock, logger });
+  const [all, odd]: [string[], string[]] = [[], []];
+  let failures = 0;
+  const select = async (uuids: readonly string[]) => {
+    if (failures-- > 0) throw new StoreUnavailableError("gone");
+    return new Set(uuids.filter((uuid) => uuid === "asset 1"));
+  };
+  add(1, 2);
+  using _all = feeds.open("acc_1", 0, sinkTo(all));
+  using _odd = feeds.open("acc_1", 0, sinkTo(odd), { wants: () => true, select });
+  await whileTimePasses(
+    clock,
+    waitFor("the events of before", () => all.length === 2 && odd.length === 1),
+  );
+  for (const ids of [[3, 4], [5]]) {
+    failures = 2;
+    add(...ids);
+    bus.publish(accountTopic("acc_1"));
+    await whileTimePasses(
+      clock,
+      waitFor("the new events", () => all.includes(String(ids.at(-1)))),
+    );
+    await whileTimePasses(
+      clock,
+      waitFor("those of the asset", () => odd.includes(String(ids.find((id) => id % 2)))),
+    );
+  }
+  expect([all, odd]).toEqual([
+    ["1", "2", "3", "4", "5"],
+    ["1", "3", "5"],
+  ]);
+});
 
 test.each([
   ["hello", undefined],
