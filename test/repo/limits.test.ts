@@ -88,7 +88,9 @@ import {
 import { JSON_LIMITS, MAX_NESTING_DEPTH } from "../../src/protocol/values/bounded-json.ts";
 import { MAX_STREAM_CREDIT, MAX_STREAMS_PER_CONNECTION } from "../../src/protocol/link/streams.ts";
 import { MAX_PAGE_ENTRIES, MAX_PAGE_MS } from "../../src/control-plane/api/usage/list-usages.ts";
+import { CONNECTIVITY_KEPT_DAYS, MAX_INTERVALS_PER_DAY } from "../../src/control-plane/store/connectivity.ts";
 import { MAX_SCANNED } from "../../src/control-plane/store/deployment-lists.ts";
+import { MAX_HISTORY_DAYS, MAX_SUMMARY_DAYS } from "../../src/protocol/assets/connectivity.ts";
 import { MAX_USAGE_DAYS } from "../../src/protocol/assets/usage.ts";
 
 const config = configSchema.parse({});
@@ -114,6 +116,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "deployments looked at for one page of the account's": count(MAX_SCANNED),
   "one page of the usage of all SIMs": `${seconds(MAX_PAGE_MS)}, or ${count(MAX_PAGE_ENTRIES)} entries`,
   "usage asked for at once": `${MAX_USAGE_DAYS} days`,
+  "history asked for at once: of one asset, of many": `${MAX_HISTORY_DAYS} days, ${MAX_SUMMARY_DAYS} days`,
   "open event streams of one account": `\`max_streams_per_account\`, ${count(config.max_streams_per_account)}`,
   "open event streams of one deployment": count(MAX_STREAMS_PER_DEPLOYMENT),
   "connections to the metrics' listener": count(MAX_METRICS_CONNECTIONS),
@@ -137,6 +140,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "reports from one device": `${MAX_REPORTS_PER_SECOND}/s, ${MAX_BURST_REPORTS} at once, each ${kib(BYTES_PER_EXTRA_REPORT)} counting as one`,
   "report of one device": mib(MAX_FRAME_BYTES),
   "data usage kept of one device": `${mib(MAX_LEDGER_BYTES)}, 400 days, 500 deployments`,
+  "times when one device was connected": `${MAX_INTERVALS_PER_DAY} a day, for ${CONNECTIVITY_KEPT_DAYS} days`,
   "acknowledgement of a deployment by the device": `\`ack_timeout_s\`, ${config.ack_timeout_s} s`,
   "a deployment in all": `\`deployment_timeout_s\`, ${config.deployment_timeout_s / 60} min`,
   "the same with all waiting for hours or budget": days(MAX_DEPLOYMENT_DURATION_MS),

@@ -94,6 +94,8 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
     "control-plane/api/asset-resource.ts",
     "control-plane/api/device/live-or-stored.ts",
     "control-plane/api/device/presence.ts",
+    "control-plane/api/history/connectivity.ts",
+    "control-plane/api/history/uptime.ts",
     "control-plane/api/rollouts/create-rollout.ts",
     "control-plane/api/sims/list-asset-sims.ts",
     "control-plane/api/sims/list-sims.ts",

@@ -23,6 +23,8 @@ import { listNetworkGroups } from "./assets/list-network-groups.ts";
 import { getAuditLog } from "./audit/get-audit-log.ts";
 import type { Route } from "./context.ts";
 import { enrolDevice } from "./enrolments/enrol-device.ts";
+import { getConnectivity } from "./history/connectivity.ts";
+import { getUptime, listUptimes } from "./history/uptime.ts";
 import { createKey, getKey, listKeys, revokeKey, updateKey } from "./keys/keys.ts";
 import { acceptInvitation } from "./people/accept-invitation.ts";
 import { finishOidc, startOidc } from "./people/oidc.ts";
@@ -130,6 +132,9 @@ export const ROUTES: readonly Route[] = [
   getStats,
   listVolumes,
   removeVolume,
+  getConnectivity,
+  getUptime,
+  listUptimes,
   getUsage,
   listUsages,
   listSims,

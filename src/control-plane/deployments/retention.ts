@@ -1,6 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { AUDIT_RETENTION_S } from "../core/people/audit-actions.ts";
+import { CONNECTIVITY_KEPT_DAYS } from "../store/connectivity.ts";
 import { IDEMPOTENCY_KEPT_MS } from "../store/idempotency.ts";
 import type { Store } from "../store/store.ts";
 import { logStoreError, StoreUnavailableError } from "../store/unavailable.ts";
@@ -14,12 +15,14 @@ const BATCH_PAUSE_MS = 1_000;
 const RETRY_DELAY_MS = 60_000;
 const MAX_BATCH_DEPLOYMENTS = 50;
 const MAX_BATCH_ENTRIES = 500;
+const MAX_BATCH_INTERVALS = 1_000;
 
 export interface RetentionOptions {
   readonly store: {
     readonly deployments: Pick<Store["deployments"], "removeFinished">;
     readonly audit: Pick<Store["audit"], "removeOld">;
     readonly rollouts: Pick<Store["rollouts"], "removeOldRollouts">;
+    readonly connectivity: Pick<Store["connectivity"], "removeOld">;
     readonly enrolments: Pick<Store["enrolments"], "removeOldCodes">;
     readonly userSessions: Pick<Store["userSessions"], "removeExpired">;
     readonly idempotency: Pick<Store["idempotency"], "removeOld">;
@@ -33,7 +36,8 @@ export interface RetentionOptions {
 }
 
 /**
- * Removes old finished deployments, old entries of the audit log, rollouts that ended as long ago, and sessions, codes and
+ * Removes old finished deployments, old entries of the audit log, rollouts that ended as long ago, the times when devices were
+ * connected thirteen months ago, and sessions, codes and
  * responses to idempotent requests that have expired, every hour, in small batches, from its creation until disposed.
  */
 export class Retention implements Disposable {
@@ -78,13 +82,18 @@ export class Retention implements Disposable {
     const entries = await store.audit.removeOld(deletionTime - AUDIT_RETENTION_S, MAX_BATCH_ENTRIES);
     // With each one go its targets, which may be thousands.
     const rollouts = await store.rollouts.removeOldRollouts(deletionMs - AUDIT_RETENTION_S * 1000, 1);
+    const intervals = await store.connectivity.removeOld(
+      deletionTime - CONNECTIVITY_KEPT_DAYS * 86_400,
+      MAX_BATCH_INTERVALS,
+    );
     // There are few of them: no batches.
     await store.enrolments.removeOldCodes(deletionTime);
     await store.userSessions.removeExpired(deletionTime);
     await store.idempotency.removeOld(deletionMs - IDEMPOTENCY_KEPT_MS);
     this.#removed += removed;
     this.#removedEntries += entries;
-    if (removed === MAX_BATCH_DEPLOYMENTS || entries === MAX_BATCH_ENTRIES || rollouts > 0) return true;
+    if (removed === MAX_BATCH_DEPLOYMENTS || entries === MAX_BATCH_ENTRIES) return true;
+    if (rollouts > 0 || intervals === MAX_BATCH_INTERVALS) return true;
     if (this.#removed > 0) logger.info({ count: this.#removed }, "removed old deployments");
     if (this.#removedEntries > 0) logger.info({ count: this.#removedEntries }, "removed old entries of the audit log");
     this.#removed = 0;

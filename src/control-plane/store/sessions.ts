@@ -1,3 +1,5 @@
+import type { DisconnectReason } from "../../protocol/assets/connectivity.ts";
+
 /** Identifies a session of a device. A write for a session that has been replaced is refused. */
 export interface SessionFence {
   readonly assetUuid: string;
@@ -60,7 +62,7 @@ export interface SessionStore {
    */
   open(session: NewSession): Promise<OpenedSession | undefined>;
   /** Ends the session. Does nothing if a later one has replaced it. */
-  close(fence: SessionFence, at: number): Promise<void>;
+  close(fence: SessionFence, at: number, reason: DisconnectReason): Promise<void>;
   find(assetUuid: string): Promise<StoredSession | undefined>;
   /** Returns the sessions that this instance holds, at most `limit`. */
   listHeld(instanceId: string, limit?: number): Promise<readonly SessionFence[]>;
@@ -70,11 +72,11 @@ export interface SessionStore {
    */
   reopen(instanceId: string, sessions: readonly SessionFence[]): Promise<readonly SessionFence[]>;
   /**
-   * Ends these sessions in one transaction, except those that later ones have replaced.
+   * Ends these sessions in one transaction, except those that later ones have replaced. The service is the reason.
    *
    * @param at when they were last known to be open, Unix seconds; absent: not later than they were opened
    */
   end(sessions: readonly SessionFence[], at?: number): Promise<void>;
-  /** Ends all sessions of this instance; `undefined`: of every instance. @param at as in `end` */
+  /** Ends all sessions of this instance; `undefined`: of every instance. @param at as in `end`, and so is the reason */
   closeAll(instanceId: string | undefined, at?: number): Promise<void>;
 }

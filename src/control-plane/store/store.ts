@@ -6,6 +6,7 @@ import type { AuditStore } from "./audit.ts";
 import type { AssetStore } from "./assets.ts";
 import type { BrowserStore } from "./browsers.ts";
 import type { BusKeyStore } from "./bus-keys.ts";
+import type { ConnectivityStore } from "./connectivity.ts";
 import type { DataPlanStore } from "./data-plans.ts";
 import type { DeploymentListStore } from "./deployment-lists.ts";
 import type { DeploymentStore } from "./deployments.ts";
@@ -47,6 +48,7 @@ export interface Store extends AsyncDisposable {
   readonly deploymentLists: DeploymentListStore;
   readonly devices: DeviceStore;
   readonly sessions: SessionStore;
+  readonly connectivity: ConnectivityStore;
   readonly instances: InstanceStore;
   readonly leases: LeaseStore;
   readonly times: TimeStore;
@@ -96,6 +98,7 @@ export const RECORD_STORES = [
   "deploymentLists",
   "devices",
   "sessions",
+  "connectivity",
   "instances",
   "leases",
   "times",

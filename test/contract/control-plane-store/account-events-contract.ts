@@ -82,7 +82,7 @@ export function accountEventsContract(harness: StoreHarness): void {
           for (let round = 0; round < 4; round++) {
             const opened = await store.sessions.open(sessionOf(uuid));
             await store.assets.describeAsset(uuid, { name: `name ${round}` });
-            await store.sessions.close({ assetUuid: uuid, epoch: opened?.epoch ?? 0 }, 501);
+            await store.sessions.close({ assetUuid: uuid, epoch: opened?.epoch ?? 0 }, 501, "lost");
           }
         }),
       );
@@ -131,7 +131,7 @@ export function accountEventsContract(harness: StoreHarness): void {
       const { lastId } = await store.accountEvents.read(ACCOUNT, Number.MAX_SAFE_INTEGER, 1);
       const result = await store.assets.registerAsset(someAsset({ serialNumber }), new Uint8Array([9]));
       expect(result.ok).toBe(false);
-      await store.sessions.close({ assetUuid: uuid, epoch: 7 }, 1);
+      await store.sessions.close({ assetUuid: uuid, epoch: 7 }, 1, "lost");
       await store.assets.describeAsset("unknown", { name: "x" });
       expect(await readAll(store, ACCOUNT, lastId)).toEqual([]);
     });
@@ -164,7 +164,7 @@ export function accountEventsContract(harness: StoreHarness): void {
       expect(counts).toMatchObject({ all: 3, connected: 1, neverConnected: 1, attention: 0, reasons: {} });
       // What the sweeper does for a dead instance.
       await store.sessions.end(await store.sessions.listHeld("ins_dead"));
-      await store.sessions.close({ assetUuid: one.uuid, epoch: opened?.epoch ?? 0 }, 600);
+      await store.sessions.close({ assetUuid: one.uuid, epoch: opened?.epoch ?? 0 }, 600, "lost");
       expect(await stateOf(store, one.uuid)).toEqual({ ...connected, isConnected: false, lastSeenAt: 600 });
       const late = { ...SOME_TIME, notSeenBefore: 550 };
       expect(await store.assets.countAssets(ACCOUNT, late)).toMatchObject({ attention: 1, reasons: { not_seen: 1 } });

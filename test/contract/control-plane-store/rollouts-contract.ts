@@ -308,7 +308,7 @@ export function rolloutsContract(harness: StoreHarness): void {
       };
       const opened = await store.sessions.open(session);
       expect(await read()).toMatchObject({ isConnected: true, connectedSinceMs: 500_000, protocol: 3 });
-      await store.sessions.close({ assetUuid, epoch: opened?.epoch ?? 0 }, 600);
+      await store.sessions.close({ assetUuid, epoch: opened?.epoch ?? 0 }, 600, "lost");
       expect(await read()).toMatchObject({ isConnected: false, connectedSinceMs: undefined, lastSeenAtMs: 600_000 });
     });
 

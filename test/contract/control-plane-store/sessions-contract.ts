@@ -60,10 +60,10 @@ export function sessionsContract(harness: StoreHarness): void {
       const { sessions } = store;
       const { uuid: assetUuid } = await register(store, someAsset());
       await sessions.open(sessionOf(assetUuid));
-      await sessions.close({ assetUuid, epoch: 1 }, 7);
+      await sessions.close({ assetUuid, epoch: 1 }, 7, "lost");
       expect(await sessions.find(assetUuid)).toMatchObject({ epoch: 1, instanceId: undefined, lastSeenAt: 7 });
       await sessions.open(sessionOf(assetUuid, { at: 8 }));
-      await sessions.close({ assetUuid, epoch: 1 }, 9);
+      await sessions.close({ assetUuid, epoch: 1 }, 9, "lost");
       expect(await sessions.find(assetUuid)).toMatchObject({ epoch: 2, instanceId: "ins_1", lastSeenAt: 8 });
     });
 
@@ -96,7 +96,7 @@ export function sessionsContract(harness: StoreHarness): void {
       await store.assets.removeAsset(assetUuid);
       expect(await store.sessions.find(assetUuid)).toBeUndefined();
       expect(await store.sessions.open(sessionOf(assetUuid))).toBeUndefined();
-      await store.sessions.close({ assetUuid, epoch: 1 }, 9);
+      await store.sessions.close({ assetUuid, epoch: 1 }, 9, "lost");
       const update = updateDeployment(store.deployments, "dep_1", () => undefined, { assetUuid, epoch: 1 });
       await expect(update).rejects.toThrow(StaleSessionError);
     });
@@ -113,7 +113,7 @@ export function sessionsContract(harness: StoreHarness): void {
         });
       await store.sessions.open(sessionOf(assetUuid));
       expect(await write(1)).toMatchObject({ state: acknowledged(T0 + 1) });
-      await store.sessions.close({ assetUuid, epoch: 1 }, 6);
+      await store.sessions.close({ assetUuid, epoch: 1 }, 6, "lost");
       expect(await write(1)).toMatchObject({ version: 3 });
       await store.sessions.open(sessionOf(assetUuid));
       await expect(write(1)).rejects.toThrow(StaleSessionError);
@@ -246,7 +246,7 @@ export function sessionsContract(harness: StoreHarness): void {
       expect(found).toMatchObject({ state: SENT, finishDueMs: 5, holder: "ins_1", lastEvent: { seq: 1 } });
       const updated = await updateDeployment(store.deployments, "dep_2", () => ({ fields: { lastDeviceSeq: 1 } }));
       expect(updated?.holder).toBe("ins_1");
-      await store.sessions.close({ assetUuid, epoch: 1 }, 9);
+      await store.sessions.close({ assetUuid, epoch: 1 }, 9, "lost");
       expect((await store.deployments.findDeployment("dep_2"))?.holder).toBeUndefined();
     });
 

@@ -8,6 +8,7 @@ import { assetSettingsContract } from "./asset-settings-contract.ts";
 import { assetsContract } from "./assets-contract.ts";
 import { auditContract } from "./audit-contract.ts";
 import { browsersContract } from "./browsers-contract.ts";
+import { connectivityContract } from "./connectivity-contract.ts";
 import { dataPlansContract } from "./data-plans-contract.ts";
 import { deploymentListsContract } from "./deployment-lists-contract.ts";
 import { deploymentsContract } from "./deployments-contract.ts";
@@ -45,6 +46,7 @@ export function storeContract(harness: StoreHarness): void {
   devicesContract(harness);
   acceptanceContract(harness);
   sessionsContract(harness);
+  connectivityContract(harness);
   statisticsContract(harness);
   instancesContract(harness);
   leasesContract(harness);

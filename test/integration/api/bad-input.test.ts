@@ -160,6 +160,8 @@ describe("the identifier in the path", () => {
     ["DELETE", ""],
     ["GET", "/sims/supersim/usages"],
     ["GET", "/sim/usages"],
+    ["GET", "/connectivity"],
+    ["GET", "/uptime"],
     ["PATCH", "/sim"],
     ["POST", "/edge/apps"],
     ["GET", "/edge/apps"],

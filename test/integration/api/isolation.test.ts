@@ -49,6 +49,8 @@ async function ownersView(): Promise<string> {
     "/edge/data-usage",
     "/sims/supersim/usages?start_time=1785000000&end_time=1785540000",
     "/edge/deployments",
+    "/connectivity?from=1785000000",
+    "/uptime?from=1785000000",
   ];
   const answers = [
     await api.get("/v1/assets"),

@@ -151,7 +151,7 @@ export class SimulatedInstance {
     this.#session = undefined;
     this.#trackClosing(session);
     const ending = async (): Promise<void> => {
-      await this.#store.sessions.close(session, 0);
+      await this.#store.sessions.close(session, 0, "lost");
       await session.whenIdle();
       if (!this.#session) await this.deployments.frames.onDisconnected(session);
     };

@@ -54,6 +54,7 @@ export async function serveOpenApi(api: Api): Promise<void> {
       servers: [{ url: "/", description: "This server." }],
       tags: [
         { name: "Assets", description: "Connected edge devices." },
+        { name: "History", description: "How assets were." },
         { name: "Usage", description: "Usage of SIMs." },
         {
           name: "Apps",

@@ -17,6 +17,8 @@ export interface CopiedTable {
 
 const IS_UNFINISHED = "status = 'Running'";
 
+const LAST_ALIVE_AT = "(SELECT (alive_at_ms + clock_shift_ms) / 1000 FROM service_state)";
+
 /** All tables that are copied, those that others refer to first. */
 export const COPIED_TABLES: readonly CopiedTable[] = [
   // Triggers count what an account has, as the rows arrive.
@@ -42,6 +44,15 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     omitted: ["instance_id", "session_id"],
     where: "(epoch > 0 OR protocol IS NOT NULL OR last_seen_at IS NOT NULL)",
     replaces: "asset_uuid",
+  },
+  {
+    name: "connection_intervals",
+    key: ["asset_uuid", "started_at"],
+    // As at the next start: no device is connected, since the service was last known to run.
+    computed: {
+      ended_at: `coalesce(ended_at, max(started_at, coalesce(${LAST_ALIVE_AT}, 0)))`,
+      end_reason: "coalesce(end_reason, 'service')",
+    },
   },
   {
     name: "asset_states",

@@ -9,6 +9,7 @@ import { MAX_FRAME_BYTES } from "../../../protocol/limits.ts";
 import type { ProtocolVersions } from "../../../protocol/version.ts";
 import { type AccessWatcher, deviceSubject } from "../../accounts/access-watcher.ts";
 import type { Bus } from "../../bus/bus.ts";
+import { disconnectReasonOf } from "../../core/disconnect-reason.ts";
 import type { Asset } from "../../core/asset.ts";
 import type { DeliveryHandler, DeploymentHandler, ReportHandler } from "../handlers.ts";
 import type { DeviceSession } from "../session.ts";
@@ -354,7 +355,8 @@ export class DeviceHub {
     this.#trackClosing(session);
     if (this.#isSendingAway) return;
     const closedAt = unixNow(clock);
-    const ending = this.#repeat(() => sessions.close(session, closedAt)).catch((error: unknown) => {
+    const reason = disconnectReasonOf(session.closeCode);
+    const ending = this.#repeat(() => sessions.close(session, closedAt, reason)).catch((error: unknown) => {
       // The next session of the device replaces it.
       logStoreError(logger, error, { asset: session.assetUuid }, "cannot record that a device is not connected");
     });

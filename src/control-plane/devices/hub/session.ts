@@ -51,9 +51,10 @@ export class HubSession implements DeviceSession {
   /** Aborts when the session is over. Later messages are not parsed. */
   readonly #ended = new LazyAbort();
   #lateBytes = 0;
-  /** Negotiated with the hello. */
   /** Set by the hello. */
   unknownFeatures: ReadonlySet<string> = new Set();
+  /** Of the side that closed the connection first; `undefined` while it is open. */
+  closeCode: number | undefined;
   /** Set by the hub when this becomes the device's current session; 0 before. */
   epoch = 0;
   /** Whether what the device holds was compared with the record. Only then is anything delivered. */
@@ -161,7 +162,7 @@ export class HubSession implements DeviceSession {
 
   /** Closes the connection with a closing handshake. Later messages are dropped. */
   close(code: number, reason: string): void {
-    this.#end();
+    this.#end(code);
     this.#socket.close(code, reason);
   }
 
@@ -184,7 +185,8 @@ export class HubSession implements DeviceSession {
   /** Data of streams waits until nothing else does. */
   readonly #onSent = (): void => this.#streams?.flush();
 
-  #end(): void {
+  #end(code?: number): void {
+    this.closeCode ??= code;
     this.#messages.close();
     this.#queries?.close();
     this.#streams?.end();
@@ -220,7 +222,8 @@ export class HubSession implements DeviceSession {
     const bytes = data?.length ?? 0;
     const signal = (): AbortSignal => ended.signal;
     await frameRateLimiter.untilWithin(this.assetUuid, signal);
-    if (data && isBinary && !ended.aborted && this.isCurrent) return this.#takeData(data);
+    if (data && isBinary && !ended.aborted && this.isCurrent)
+      return this.#countIfBad(this.#streams ? this.#streams.onData(data) : "binary");
     if (!data || ended.aborted) return;
     const frame = frameRateLimiter.read(this.assetUuid, bytes, () => this.#decode(data, isBinary));
     if (!frame) return;
@@ -262,10 +265,6 @@ export class HubSession implements DeviceSession {
         return ended.signal;
       },
     });
-  }
-
-  #takeData(data: Buffer): void {
-    this.#countIfBad(this.#streams ? this.#streams.onData(data) : "binary");
   }
 
   #countIfBad(reason: string | undefined): void {
@@ -383,7 +382,7 @@ export class HubSession implements DeviceSession {
 
   #onSocketClosed(code: number): void {
     const { observer, onClosed } = this.#host;
-    this.#end();
+    this.#end(code);
     observer?.connectionClosed(code, this.#isWelcome);
     this.#stopLivenessTimer();
     this.log(

@@ -4,6 +4,7 @@ import { SqlAgentReleaseStore } from "../sql/agent-releases.ts";
 import { SqlAssetSettingsStore } from "../sql/asset-settings.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
 import { SqlBrowserStore } from "../sql/browsers.ts";
+import { SqlConnectivityStore } from "../sql/connectivity.ts";
 import { SqlDataPlanStore } from "../sql/data-plans.ts";
 import { SqlDeploymentListStore } from "../sql/deployment-list.ts";
 import { SqlAuditStore } from "../sql/audit.ts";
@@ -70,6 +71,7 @@ export function postgresStoreOn(pool: PostgresPool): Store {
     enrolments: new SqlEnrolmentStore(executor),
     devices: new PostgresDeviceStore(pool, appended),
     sessions: new PostgresSessionStore(pool, appended),
+    connectivity: new SqlConnectivityStore(executor),
     instances: new PostgresInstanceStore(pool),
     leases: new PostgresLeaseStore(pool),
     audit: new SqlAuditStore(executor),

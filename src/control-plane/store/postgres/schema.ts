@@ -3,6 +3,7 @@ import { AGENT_RELEASES } from "./schema/agent-releases.ts";
 import { ASSETS } from "./schema/assets.ts";
 import { DEPLOYMENTS } from "./schema/deployments.ts";
 import { FLEETS } from "./schema/fleets.ts";
+import { HISTORY } from "./schema/history.ts";
 import { INSTANCES } from "./schema/instances.ts";
 import { PEOPLE } from "./schema/people.ts";
 import { SIMS } from "./schema/sims.ts";
@@ -25,6 +26,6 @@ export const SCHEMA_STEPS: readonly SchemaStep[] = [
   {
     version: 1,
     compatibleFrom: 1,
-    sql: INSTANCES + ACCOUNTS + PEOPLE + ASSETS + SIMS + DEPLOYMENTS + FLEETS + AGENT_RELEASES,
+    sql: INSTANCES + ACCOUNTS + PEOPLE + ASSETS + HISTORY + SIMS + DEPLOYMENTS + FLEETS + AGENT_RELEASES,
   },
 ];

@@ -1,3 +1,4 @@
+import type { DisconnectReason } from "../../../protocol/assets/connectivity.ts";
 import type { NewSession, OpenedSession, SessionFence, SessionStore, StoredSession } from "../sessions.ts";
 import type { AppendSignal } from "../account-events.ts";
 import { connectedStates, disconnectedStates, TOLD_ACCOUNTS } from "./asset-states.ts";
@@ -32,7 +33,7 @@ const OPEN = /* sql */ `
   FROM opened o JOIN before b ON b.asset_uuid = o.asset_uuid`;
 const CLOSE = /* sql */ `
   WITH closed AS (
-    UPDATE device_sessions SET instance_id = NULL, session_id = NULL, last_seen_at = $3
+    UPDATE device_sessions SET instance_id = NULL, session_id = NULL, last_seen_at = $3, end_reason = $4
     WHERE asset_uuid = $1 AND epoch = $2 RETURNING asset_uuid, last_seen_at AS at
   ), ${disconnectedStates("closed")}
   SELECT ${TOLD_ACCOUNTS} AS told`;
@@ -52,7 +53,8 @@ const REOPEN = /* sql */ `
   SELECT asset_uuid AS "assetUuid", epoch, ${TOLD_ACCOUNTS} AS told FROM reopened`;
 /** Ends sessions that were open at a time, as far as is known. One that was opened later was seen later. */
 const ENDED = (at: string): string => /* sql */ `
-    UPDATE device_sessions s SET instance_id = NULL, session_id = NULL, last_seen_at = greatest(s.last_seen_at, ${at}::bigint)
+    UPDATE device_sessions s SET instance_id = NULL, session_id = NULL, end_reason = 'service',
+      last_seen_at = greatest(s.last_seen_at, ${at}::bigint)
     FROM locked l WHERE s.asset_uuid = l.asset_uuid
     RETURNING s.asset_uuid, s.last_seen_at AS at`;
 const END = /* sql */ `
@@ -118,8 +120,8 @@ export class PostgresSessionStore implements SessionStore {
     });
   }
 
-  async close({ assetUuid, epoch }: SessionFence, at: number): Promise<void> {
-    await this.#write<ToldRow>(CLOSE, [assetUuid, epoch, at]);
+  async close({ assetUuid, epoch }: SessionFence, at: number, reason: DisconnectReason): Promise<void> {
+    await this.#write<ToldRow>(CLOSE, [assetUuid, epoch, at, reason]);
   }
 
   async find(assetUuid: string): Promise<StoredSession | undefined> {

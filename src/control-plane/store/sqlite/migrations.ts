@@ -3,6 +3,7 @@ import { AGENT_RELEASES } from "./schema/agent-releases.ts";
 import { ASSETS } from "./schema/assets.ts";
 import { DEPLOYMENTS } from "./schema/deployments.ts";
 import { FLEETS } from "./schema/fleets.ts";
+import { HISTORY } from "./schema/history.ts";
 import { INSTANCES } from "./schema/instances.ts";
 import { PEOPLE } from "./schema/people.ts";
 import { SIMS } from "./schema/sims.ts";
@@ -12,5 +13,5 @@ import { SIMS } from "./schema/sims.ts";
  * `_ms`. Until the first release, changes go into the tables of `schema/`; from then on a released entry is never edited.
  */
 export const MIGRATIONS: readonly string[] = [
-  INSTANCES + ACCOUNTS + PEOPLE + ASSETS + SIMS + DEPLOYMENTS + FLEETS + AGENT_RELEASES,
+  INSTANCES + ACCOUNTS + PEOPLE + ASSETS + HISTORY + SIMS + DEPLOYMENTS + FLEETS + AGENT_RELEASES,
 ];

@@ -8,6 +8,7 @@ import { SqlAgentReleaseStore } from "../sql/agent-releases.ts";
 import { SqlAssetSettingsStore } from "../sql/asset-settings.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
 import { SqlBrowserStore } from "../sql/browsers.ts";
+import { SqlConnectivityStore } from "../sql/connectivity.ts";
 import { SqlDataPlanStore } from "../sql/data-plans.ts";
 import { SqlDeploymentListStore } from "../sql/deployment-list.ts";
 import { SqlAuditStore } from "../sql/audit.ts";
@@ -74,6 +75,7 @@ export function openStore(path: string): Store {
     enrolments: new SqlEnrolmentStore(executor),
     devices: new SqliteDeviceStore(database, commits, states),
     sessions: new SqliteSessionStore(database, commits, states),
+    connectivity: new SqlConnectivityStore(executor),
     instances: new SqliteInstanceStore(database),
     leases: new SqliteLeaseStore(database),
     audit: new SqlAuditStore(executor),

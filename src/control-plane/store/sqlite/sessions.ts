@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { DisconnectReason } from "../../../protocol/assets/connectivity.ts";
 import type { NewSession, OpenedSession, SessionFence, SessionStore, StoredSession } from "../sessions.ts";
 import type { SqliteAssetStates } from "./asset-states.ts";
 import type { CommitQueue } from "./commit-queue.ts";
@@ -65,11 +66,11 @@ export class SqliteSessionStore implements SessionStore {
        RETURNING epoch`,
     );
     this.#close = database.prepare(
-      `UPDATE device_sessions SET instance_id = NULL, session_id = NULL, last_seen_at = ?
+      `UPDATE device_sessions SET instance_id = NULL, session_id = NULL, last_seen_at = ?, end_reason = ?
        WHERE asset_uuid = ? AND epoch = ?`,
     );
     // One that was opened after the time at which they were open, as far as is known, was seen later.
-    const end = `UPDATE device_sessions SET instance_id = NULL, session_id = NULL,
+    const end = `UPDATE device_sessions SET instance_id = NULL, session_id = NULL, end_reason = 'service',
       last_seen_at = CASE WHEN ?1 > coalesce(last_seen_at, 0) THEN ?1 ELSE last_seen_at END`;
     const ended = "RETURNING asset_uuid AS assetUuid, last_seen_at AS at";
     this.#closeAll = database.prepare(`${end} WHERE instance_id IS NOT NULL ${ended}`);
@@ -88,9 +89,9 @@ export class SqliteSessionStore implements SessionStore {
     return this.#commits.runUnsynced(() => this.#openOne(session));
   }
 
-  async close({ assetUuid, epoch }: SessionFence, at: number): Promise<void> {
+  async close({ assetUuid, epoch }: SessionFence, at: number, reason: DisconnectReason): Promise<void> {
     await this.#commits.runUnsynced(() => {
-      if (this.#close.run(at, assetUuid, epoch).changes > 0) this.#states.disconnected(assetUuid, at);
+      if (this.#close.run(at, reason, assetUuid, epoch).changes > 0) this.#states.disconnected(assetUuid, at);
     });
   }
 

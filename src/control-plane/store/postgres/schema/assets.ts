@@ -73,7 +73,9 @@ export const ASSETS = /* sql */ `
     instance_id TEXT COLLATE "C",
     session_id TEXT COLLATE "C",
     protocol INTEGER,
-    last_seen_at BIGINT
+    last_seen_at BIGINT,
+    -- Why the last one that was ended did; NULL: none was.
+    end_reason TEXT
   ) WITH (fillfactor = 70);
   CREATE INDEX device_sessions_by_instance ON device_sessions (instance_id) WHERE instance_id IS NOT NULL;
 

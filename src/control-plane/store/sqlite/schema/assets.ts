@@ -71,7 +71,9 @@ export const ASSETS = /* sql */ `
     instance_id TEXT,
     session_id TEXT,
     protocol INTEGER,
-    last_seen_at INTEGER
+    last_seen_at INTEGER,
+    -- Why the last one that was ended did; NULL: none was.
+    end_reason TEXT
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX device_sessions_by_instance ON device_sessions (instance_id) WHERE instance_id IS NOT NULL;
 
