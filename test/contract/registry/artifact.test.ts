@@ -3,9 +3,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { INDEX_ARTIFACT_TYPE, LAYER_INDEX_TYPE, referrersTag } from "../../../src/lib/layer-parts/index-artifact.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
 import { sha256 } from "../../support/images/image.ts";
 import { pushIndex } from "../../support/images/push-index.ts";
 import type { RegistryProxyResponse } from "../../support/registry/registry-proxy.ts";
+import { waitFor } from "../../support/wait-for.ts";
 import { client, failure, MACHINE, RegistryRig, soon } from "./rig.ts";
 
 let rig: RegistryRig;
@@ -117,7 +119,16 @@ describe("an artifact that refers to an image", () => {
       else respond(isTagThere ? 200 : 404, JSON.stringify({ manifests: [entry] }));
     });
     const image = { registry: server.host, repository: "team/app", digest };
-    const ask = () => client({}, 20_000, 500).findArtifact(image, INDEX_ARTIFACT_TYPE, undefined, soon());
+    const clock = new FakeClock();
+    const limitMs = 500;
+    // The time is over while that request waits, and stands still for the others.
+    const ask = async () => {
+      const before = paths.length;
+      const asking = client({}, 20_000, limitMs, clock).findArtifact(image, INDEX_ARTIFACT_TYPE, undefined, soon());
+      await waitFor("the request for referrers", () => paths.length > before);
+      await clock.advance(limitMs);
+      return asking;
+    };
     expect(await ask()).toMatchObject({ blobs: [] });
     expect(paths.map((path) => path.includes("/referrers/"))).toEqual([true, false, false]);
     isTagThere = false;

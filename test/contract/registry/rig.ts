@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import type { RegistryError } from "../../../src/agent/registry/registry-error.ts";
 import type { RegistryAuth, RegistryClient } from "../../../src/agent/registry/registry.ts";
 import { createTrustSource, type TrustOptions } from "../../../src/agent/registry/trust.ts";
-import { systemClock } from "../../../src/lib/clock.ts";
+import { type Clock, systemClock } from "../../../src/lib/clock.ts";
 import { foreignImage, type Image, sleeperImage } from "../../support/images.ts";
 import { Registry } from "../../support/registry.ts";
 import { type RegistryProxyOptions, RegistryProxy } from "../../support/registry/registry-proxy.ts";
@@ -76,6 +76,7 @@ export function client(
   trust: Partial<TrustOptions> = {},
   answerMs: number = 10_000,
   artifactTimeoutMs: number = answerMs,
+  clock: Clock = systemClock,
 ): RegistryClient {
   const source = createTrustSource({
     extraCa: undefined,
@@ -86,7 +87,7 @@ export function client(
   });
   const userAgent = "test";
   return createRegistryClient({
-    clock: systemClock,
+    clock,
     trust: source,
     userAgent,
     responseTimeoutMs: answerMs,

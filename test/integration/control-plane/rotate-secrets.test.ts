@@ -89,12 +89,12 @@ test("a service reads and writes variables before, during and after a rotation; 
     const values = await call("GET");
     expect(values["V0"]?.value).toBe(`changed ${changes}`);
     expect(values["V59"]?.value).toBe("V59");
-  } while (!(await Promise.race([ended, setTimeout(250, false)])));
+    // Twice at least, also where the command is faster than two changes.
+  } while (!(await Promise.race([ended, setTimeout(250, false)])) || changes < 2);
   expect(rotating.stderr()).toBe("");
   expect(await rotating.exited).toBe(0);
   expect(JSON.parse(rotating.stdout())).toMatchObject({ key_id: second, resumed: true });
   expect(await keyIds()).toEqual([first, second]);
-  expect(changes).toBeGreaterThan(1);
 
   const refused = await run(process.execPath, command("secrets", "prune"));
   expect(refused.stderr).toContain(`cannot be opened without ${first}`);
