@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { DeploymentEvent } from "../../src/protocol/deployments/deployment-event.ts";
 import { run } from "../support/command.ts";
 import { freeHostPort } from "../support/free-port.ts";
-import { crasherImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
+import { crashLoopImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
 import { page } from "../support/system/app-page.ts";
 import { sharedSystem } from "../support/system/test-system.ts";
 
@@ -46,7 +46,7 @@ test("an app is updated, field by field, and its data stays", async () => {
 
 test("an update that crashes ends in Fail, and the previous version runs unchanged", async () => {
   const { name, port } = await web();
-  const image = await system().load(await crasherImage(3));
+  const image = await system().load(await crashLoopImage(3));
   const final = await change("PATCH", name, undefined, { image });
   expect(final).toMatchObject({ status: "Fail", code: "CrashLoopBackOff", details: { rolled_back: true } });
   expect(final.message).toMatch(/previous version/i);
@@ -92,16 +92,16 @@ test("the second of two concurrent updates is refused, and the first succeeds", 
 
 test("an update that is cancelled during verification is rolled back", async () => {
   const { name, port } = await web();
-  await system().agent.restart({ deploy: { settle_window_s: 10 } });
   const image = await system().load(await webImage("2"));
-  const stream = await system().change("PATCH", name, undefined, { image });
+  // The verification waits for a check that is never run. The previous version has none.
+  const healthcheck = { command: ["true"], interval_s: 3600 };
+  const stream = await system().change("PATCH", name, undefined, { image, healthcheck });
   await stream.event("verifying", ({ step }) => step === "verifying");
   const headers = { "X-API-Key": system().account.apiKey };
   await fetch(system().deploymentUrl(stream.deploymentId), { method: "DELETE", headers });
   const { final } = await system().finish(stream);
   expect(final).toMatchObject({ code: "DeploymentCancelled" });
   expect(final.message).not.toContain("has not confirmed");
-  await system().agent.restart({ deploy: { settle_window_s: 0.5 } });
   expect(await page(port)).toContain("version 1 hello");
 });
 

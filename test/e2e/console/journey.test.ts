@@ -67,7 +67,8 @@ test("set up by the link, and see the app", async () => {
 
 test("deploy a second app by the form with its price, and watch it live", async () => {
   await using registry = await Registry.start();
-  await using link = await SlowLink.to(registry.port, 1_500_000);
+  // Two minutes, until the page has been looked at.
+  await using link = await SlowLink.to(registry.port, 50_000);
   const pushed = await registry.push(await bigImage(6), "team/second:1");
   const image = system().removeImageLater(pushed.replace(registry.host, link.host));
   await page.getByRole("link", { name: "Deploy an app" }).click();
@@ -88,6 +89,7 @@ test("deploy a second app by the form with its price, and watch it live", async 
   await page.reload();
   await page.getByRole("progressbar", { name: "Download" }).waitFor();
   await browser.look(page, "journey-08-live");
+  link.bytesPerSecond = Infinity;
   await page.getByText(`${secondApp} is running`).first().waitFor();
   await browser.look(page, "journey-09-deployed");
 });
@@ -112,6 +114,9 @@ test("an update that fails says what the app wrote, and what to do", async () =>
   await page.goto(`${asset()}/apps/${secondApp}/update`);
   await page.getByText("More settings").click();
   await page.getByLabel("Command").fill("-c\necho 'no <b>configuration</b> found'; exit 3");
+  // With a check that is never run it does not count as up before it ends.
+  const healthcheck = { command: ["true"], interval_s: 3600 };
+  await page.getByLabel("Other fields, as JSON").fill(JSON.stringify({ entrypoint: ["/bin/sh"], healthcheck }));
   await page.getByRole("button", { name: "Check and show the price" }).click();
   await page.getByRole("button", { name: "Update, without a download" }).click();
   const alert = page.getByRole("alert");
