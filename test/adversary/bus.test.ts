@@ -207,7 +207,7 @@ describe.each([
   let rig: Rig;
   beforeAll(async () => {
     rig = await start(isSealed, owner);
-  }, 60_000);
+  });
   afterAll(() => owner.disposeAsync());
 
   test.each(ATTACKS)(`${isSealed ? "cannot:" : "can:"} %s`, async (_what, attack) => {

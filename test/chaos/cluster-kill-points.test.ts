@@ -36,7 +36,7 @@ describe.skipIf(reason !== undefined)("an instance killed at a write to PostgreS
     asset = await cluster.addAsset(account.accountId, "GW-1");
     const options = { url: cluster.agentUrl, deviceToken: asset.deviceToken, eventMs: 50, runningEvents: 3 };
     device = new ReturningDevice(options);
-  }, 120_000);
+  });
   afterAll(async () => {
     await device[Symbol.asyncDispose]();
     await cluster[Symbol.asyncDispose]();

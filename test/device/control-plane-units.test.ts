@@ -147,7 +147,7 @@ describe.skipIf(missing !== undefined)("the control plane's units", () => {
       await writeForService(machine, "config.json", await readFile(`${RECIPE}/config.json`, "utf8"));
       await writeForService(machine, "database-password", PASSWORD);
       await writeForService(machine, "nats-token", TOKEN);
-    }, 120_000);
+    });
 
     test("the first start migrates the database, and both are ready when systemctl returns", async () => {
       await machine.succeed(`systemctl enable --now ${UNITS.join(" ")}`);

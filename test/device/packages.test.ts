@@ -27,7 +27,7 @@ beforeAll(async () => {
   folder = owned.use(await tempDir()).path;
   amd64 = await testPackage(folder, { arch: "x64" });
   arm64 = await testPackage(folder, { arch: "arm64", compression: "none" });
-}, 300_000);
+});
 afterAll(() => owned.disposeAsync());
 
 test("the package build is reproducible: independent of time and user", async () => {

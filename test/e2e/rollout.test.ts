@@ -167,11 +167,11 @@ describe.skipIf(missing !== undefined)(
           offline_after_s: 60,
         },
       });
-    }, 300_000);
+    });
     afterAll(async () => {
       if (process.env["ROLLOUT_TRANSCRIPT"]) console.info(transcript.join("\n"));
       await owned.disposeAsync();
-    }, 120_000);
+    });
 
     test(
       "brings a good version to all, with the variables of each asset",

@@ -58,7 +58,7 @@ export function fleetsContract(harness: StoreHarness): void {
       for (let index = 1; index < MAX_FLEETS; index++) await store.fleets.createFleet(someFleet(), audit);
       const results = await Promise.all([1, 2, 3].map(() => store.fleets.createFleet(someFleet(), audit)));
       expect(results.map(({ kind }) => kind).toSorted()).toEqual(["created", "too_many", "too_many"]);
-    }, 60_000);
+    });
 
     test("change as decided from what is stored", async () => {
       await using store = await openWithAccounts(harness);

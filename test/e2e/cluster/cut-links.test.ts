@@ -28,7 +28,7 @@ describe.skipIf(missing !== undefined)("links of one instance that are cut", () 
     device = owned.use(new ReturningDevice(options));
     a = await cluster.holderOf(asset);
     b = 1 - a;
-  }, 120_000);
+  });
   afterEach(() => owned.disposeAsync());
 
   const urlAt = (index: number): string => `${cluster.instance(index).url}/v1/assets/${asset.uuid}`;

@@ -36,7 +36,7 @@ describe.skipIf(missing !== undefined)("an update of three instances", () => {
 
   beforeAll(async () => {
     cluster = owned.use(await Cluster.start({ instances: 3, settings: { stop_delay_s: 1 } }));
-  }, 300_000);
+  });
   afterAll(() => owned.disposeAsync());
   beforeEach(({ onTestFailed }) => onTestFailed(() => console.error(cluster.tail())));
 

@@ -38,7 +38,7 @@ describe.skipIf(missing !== undefined)("three instances on one database", () => 
       }),
     );
     await agent.start();
-  }, 300_000);
+  });
   afterAll(() => owned.disposeAsync());
   beforeEach(({ onTestFailed }) => onTestFailed(() => console.error(`${cluster.tail()}\nagent\n${agent.tail()}`)));
 

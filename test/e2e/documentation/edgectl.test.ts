@@ -66,7 +66,7 @@ beforeAll(async () => {
   file("fleet.yaml", JSON.stringify({ fleet: "kiosks", selector: "role=kiosk", strategy: { soak_s: 0 }, apps: kiosk }));
   await addSim(system(), "GW-SIM");
   user = await remoteUser(system(), ["apps.forward", "apps.exec"]);
-}, 300_000);
+});
 
 /** Runs the commands of a block one after the other, each on a terminal. */
 async function follow(block: string, replacements: Readonly<Record<string, string>> = {}): Promise<void> {
@@ -85,11 +85,11 @@ test("the README's list of commands", async () => {
     // The device of the test has no SIM.
     "sims show GW-0001": "sims show GW-SIM",
   });
-}, 300_000);
+});
 
 test("forward, exec and cp", async () => {
   await follow(documented("docs/remote-access.md", "Use it"));
-}, 120_000);
+});
 
 test("indexes of images", async () => {
   const blocks = [
@@ -97,7 +97,7 @@ test("indexes of images", async () => {
     documented("docs/image-indexes.md", "What an update costs"),
   ];
   for (const block of blocks) await follow(block);
-}, 120_000);
+});
 
 test("volumes", async () => {
   await system().finish(await system().change("DELETE", "node-red"));

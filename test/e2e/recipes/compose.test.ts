@@ -65,7 +65,7 @@ describe.skipIf(missing !== undefined)("the recipe compose.yaml", () => {
     );
     await agent.start();
   }, 900_000);
-  afterAll(() => owned.disposeAsync(), 120_000);
+  afterAll(() => owned.disposeAsync());
   beforeEach(({ onTestFailed }) => onTestFailed(async () => console.error(`${await project.logs()}\n${agent.tail()}`)));
 
   it("a device deploys through the proxy with TLS", async () => {

@@ -153,14 +153,14 @@ describe.skipIf(missing !== undefined)("a service of docker-compose and the agen
     };
     apps = new Map(request.apps.map(({ app }) => appOf(app)));
     await compose("up", "--no-start");
-  }, 180_000);
+  });
 
   afterAll(async () => {
     for (const id of created) await engineRequest(socket, "DELETE", `/containers/${id}?force=1`);
     await compose("down");
     await image[Symbol.asyncDispose]();
     await rm(dirname(file), { recursive: true });
-  }, 120_000);
+  });
 
   test.each(Object.keys(SERVICES))("are the same: %s", async (service) => {
     const spec = apps.get(service);

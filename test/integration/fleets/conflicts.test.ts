@@ -31,7 +31,7 @@ test("a rollout begins as soon as the attempt of an earlier one has ended on rec
       const isEnd = changes.some(({ before, after }) => before.state === "deploying" && after.state !== "deploying");
       if (isEnd && !isHeld) {
         isHeld = true;
-        await release.wait(systemClock, 60_000);
+        await release.wait(systemClock, 300_000);
       }
       return store.rollouts.changeTargets(fence, changes, beginning);
     });

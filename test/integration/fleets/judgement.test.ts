@@ -135,7 +135,7 @@ test("a person's stop does not take a fleet back to the revision that it has", a
   const rollout = await rig.reach("kiosks", id, "succeeded", "rolling_back", "rolled_back", "failed", "paused");
   expect(rollout["state"]).toBe("succeeded");
   expect(rollout["counts"]).toEqual({ succeeded: 1, changed_by_hand: 1 });
-}, 120_000);
+});
 
 test("a member that a repair has served is put right again after another revision became the stable one", async () => {
   await using rig = await startWithStable(1);
