@@ -12,7 +12,6 @@ import { Metrics } from "../../src/control-plane/metrics/metrics.ts";
 import { createId, createSecret, hashSecret } from "../../src/control-plane/accounts/secrets.ts";
 import { type RunningServer, startServer } from "../../src/control-plane/server.ts";
 import type { Asset } from "../../src/control-plane/core/asset.ts";
-import type { AuditAction } from "../../src/control-plane/core/people/audit-actions.ts";
 import type { PasswordAlgorithm } from "../../src/control-plane/core/people/password-hash.ts";
 import type { UserSession } from "../../src/control-plane/core/people/session.ts";
 import type { User } from "../../src/control-plane/core/people/user.ts";
@@ -251,14 +250,12 @@ async function openSession(
   const at = Math.floor(clock.now() / 1000);
   const user = someUser({ id: `usr_${randomUUID()}`, email: `${randomUUID()}@example.com`, role: "admin", ...fields });
   const owned = { ...user, accountId };
-  // Dated as the session: after its first minute the service removes what is old.
-  const audit = (action: AuditAction) => ({ ...someAudit(action, accountId), at });
-  if ((await store.users.createUser(owned, undefined, audit("user.invited"))) !== "created")
+  if ((await store.users.createUser(owned, undefined, someAudit("user.invited", accountId))) !== "created")
     throw new Error(`cannot create the test user ${user.email}`);
   const secret = randomUUID();
   const hash = hashSecret(secret);
   const session = someSession(owned, { id: `ses_${randomUUID()}`, createdAt: at, lastUsedAt: at, ...sessionFields });
-  const opened = { session, hash, user: owned, replaces: undefined, audit: audit("session.opened") };
+  const opened = { session, hash, user: owned, replaces: undefined, audit: someAudit("session.opened", accountId) };
   if (!(await store.userSessions.openSession(opened))) throw new Error("cannot open the test session");
   return { user: owned, sessionId: session.id, hash, cookie: `edge_session=${secret}` };
 }
