@@ -18,6 +18,8 @@ export async function startScriptedEngine(script: EngineScript, socketPath?: str
   const directory = await tempDir();
   const path = socketPath ?? join(directory.path, "engine.sock");
   const server = createServer(script);
+  // A client that gets no time for some seconds finds its connection open: Node.js closes idle ones after five.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(path, resolve);

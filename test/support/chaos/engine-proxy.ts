@@ -33,6 +33,8 @@ export class EngineProxy implements AsyncDisposable {
     this.#server = createServer((incoming, outgoing) => {
       this.#relay(incoming, outgoing).catch(() => outgoing.destroy());
     });
+    // A client that gets no time for some seconds finds its connection open: Node.js closes idle ones after five.
+    this.#server.keepAliveTimeout = 0;
   }
 
   /** @param upstream path of the engine's own socket */

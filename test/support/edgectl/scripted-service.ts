@@ -27,6 +27,8 @@ export async function startScriptedService(): Promise<ScriptedService> {
   const server = createServer((request, response) => {
     void answer(request, response);
   });
+  // A client that gets no time for some seconds finds its connection open: Node.js closes idle ones after five.
+  server.keepAliveTimeout = 0;
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method = "", url = "", headers } = request;
     const seen: SeenRequest = { method, path: url, headers, body: await text(request) };

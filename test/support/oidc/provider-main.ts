@@ -26,6 +26,8 @@ async function setClaims(request: IncomingMessage, response: ServerResponse): Pr
 }
 
 const server = createServer();
+// A client that gets no time for some seconds finds its connection open: Node.js closes idle ones after five.
+server.keepAliveTimeout = 0;
 server.listen(0, "127.0.0.1", () => {
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const provider: InstanceType<typeof Provider> = new Provider(issuer, {

@@ -43,6 +43,8 @@ export class FaultyRegistry implements AsyncDisposable {
   private constructor(port: number) {
     this.#port = port;
     this.#server = createServer((incoming, outgoing) => this.#answer(incoming, outgoing));
+    // A client that gets no time for some seconds finds its connection open: Node.js closes idle ones after five.
+    this.#server.keepAliveTimeout = 0;
   }
 
   /** @param port loopback port of the working registry */

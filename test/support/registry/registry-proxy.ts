@@ -44,6 +44,8 @@ export class RegistryProxy implements AsyncDisposable {
     this.#options = options;
     const handle = (incoming: IncomingMessage, answer: ServerResponse): void => this.#handle(incoming, answer);
     this.#server = options.tls ? createTlsServer({ ...options.tls }, handle) : createServer(handle);
+    // A client that gets no time for some seconds finds its connection open: Node.js closes idle ones after five.
+    this.#server.keepAliveTimeout = 0;
   }
 
   static async start(options: RegistryProxyOptions): Promise<RegistryProxy> {

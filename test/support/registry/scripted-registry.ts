@@ -15,6 +15,8 @@ export class ScriptedRegistry implements AsyncDisposable {
       respond(request, response);
     };
     this.#server = certificate ? createTlsServer(certificate, listener) : createServer(listener);
+    // A client that gets no time for some seconds finds its connection open: Node.js closes idle ones after five.
+    this.#server.keepAliveTimeout = 0;
   }
 
   /** @param certificate for https; default: plain HTTP */

@@ -78,6 +78,8 @@ export abstract class OperatorServer implements AsyncDisposable {
     this.extract = extract;
     this.clock = clock;
     this.#limits = new RequestLimits(limits, clock);
+    // A client that gets no time for some seconds finds its connection open: Node.js closes idle ones after five.
+    this.#server.keepAliveTimeout = 0;
   }
 
   protected async listen(): Promise<void> {
