@@ -3,7 +3,7 @@ import type { ApplyRequestInput } from "../../src/protocol/apps/apply.ts";
 import type { DeploymentEvent } from "../../src/protocol/deployments/deployment-event.ts";
 import { openStream } from "../support/event-stream.ts";
 import { freeHostPort } from "../support/free-port.ts";
-import { crasherImage, webImage, WEB_PORT } from "../support/images.ts";
+import { crashLoopImage, webImage, WEB_PORT } from "../support/images.ts";
 import type { Deployed } from "../support/system.ts";
 import { page } from "../support/system/app-page.ts";
 import { sharedSystem } from "../support/system/test-system.ts";
@@ -65,7 +65,7 @@ test("apps are applied, changed as the dry run said, and pruned", async () => {
 
 test("a group whose last app fails goes back as a whole, also if the agent is killed in the middle", async () => {
   const { project, first, second, two, apps, pages } = await applied();
-  const crasher = await system().load(await crasherImage(3));
+  const crasher = await system().load(await crashLoopImage(3));
   const stream = await open({ project, apps: apps([two, crasher]) });
   await stream.until("the first app to be verified", ({ events }) =>
     events.some(({ app, step }) => app === first && step === "verifying"),
@@ -84,7 +84,7 @@ test("a group whose last app fails goes back as a whole, also if the agent is ki
 
 test("an app that a group removes by name comes back when another one of it fails", async () => {
   const { project, first, second, two, app, pages } = await applied();
-  const crasher = await system().load(await crasherImage(3));
+  const crasher = await system().load(await crashLoopImage(3));
   // After the first one has been changed: otherwise there is nothing of it to restore.
   const after = { depends_on: [{ app: first, condition: "started" as const }] };
   const failing = { app: { ...app(first, crasher), name: system().name("third"), ports: [] }, ...after };
@@ -132,7 +132,10 @@ test("a group goes on while its device is away, and can be cancelled", async () 
   const { final } = await system().finish(away);
   expect(final).toMatchObject({ status: "Success" });
   for (const text of await pages()) expect(text).toContain("version 2");
-  const stream = await open({ project, apps: apps([one, one]) });
+  // The verification waits for a check that is never run. The previous versions have none.
+  const healthcheck = { command: ["true"], interval_s: 3600 };
+  const waiting = apps([one, one]).map((each) => ({ ...each, app: { ...each.app, healthcheck } }));
+  const stream = await open({ project, apps: waiting });
   await stream.until("the first app to be verified", ({ events }) =>
     events.some(({ app, step }) => app === first && step === "verifying"),
   );

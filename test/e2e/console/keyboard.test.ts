@@ -33,13 +33,13 @@ const heading = (name: string) => page.getByRole("heading", { level: 1, name }).
 async function openDialog(button: string, dialog: string): Promise<void> {
   await keyboard.press(button);
   await page.getByRole("dialog", { name: dialog }).waitFor();
-  expect(await keyboard.focused()).toMatchObject({ dialog });
+  await expect.poll(() => keyboard.focused()).toMatchObject({ dialog });
   // Between the last and the first of them is the browser's own window, which is no element.
   const stops = (await keyboard.stops(20)).filter(({ isControl }) => isControl);
   expect(new Set(stops.map((stop) => stop.dialog))).toEqual(new Set([dialog]));
   await page.keyboard.press("Escape");
   await page.getByRole("dialog", { name: dialog }).waitFor({ state: "hidden" });
-  expect((await keyboard.focused()).name).toBe(button);
+  await expect.poll(async () => (await keyboard.focused()).name).toBe(button);
   await page.keyboard.press("Enter");
   await page.getByRole("dialog", { name: dialog }).waitFor();
 }
@@ -56,7 +56,7 @@ test("set up, sign out and sign in", async () => {
   await keyboard.type("Password", "not the password at all");
   await keyboard.press("Sign in");
   await page.getByText("SignInFailed").waitFor();
-  expect((await keyboard.focused()).name).toBe("Sign in");
+  await expect.poll(async () => (await keyboard.focused()).name).toBe("Sign in");
   await keyboard.type("Password", PASSWORD);
   await page.keyboard.press("Enter");
   await heading("Overview");
@@ -68,7 +68,7 @@ test("find an asset through the search, and open it", async () => {
   await heading("Assets");
   await keyboard.type("Search", "no such device");
   await page.getByText("No asset matches.").waitFor();
-  expect((await keyboard.focused()).name).toBe("Search");
+  await expect.poll(async () => (await keyboard.focused()).name).toBe("Search");
   await page.keyboard.press("Control+A");
   await page.keyboard.type(serialNumber.slice(2));
   await page.getByRole("status").getByText("1 asset").waitFor();
@@ -89,10 +89,10 @@ test("deploy an app by the form, with its price", async () => {
   await keyboard.press("Check and show the price");
   const deploy = page.getByRole("button", { name: /^Deploy,? / }).last();
   await deploy.waitFor();
-  expect((await keyboard.focused()).name).toBe("Check and show the price");
+  await expect.poll(async () => (await keyboard.focused()).name).toBe("Check and show the price");
   await keyboard.press((await deploy.textContent()) ?? "");
   await page.getByText(`${name} is running`).first().waitFor();
-  expect((await keyboard.focused()).isControl).toBe(true);
+  await expect.poll(async () => (await keyboard.focused()).isControl).toBe(true);
   await browser.look(page, "keyboard-deployed");
   await keyboard.press("Show the asset");
   await page.getByRole("heading", { name }).waitFor();
@@ -106,13 +106,13 @@ test("create an API key, which not even two presses of Escape take away", async 
   await page.keyboard.press("Enter");
   const key = page.getByRole("dialog").getByText(/^ek_/);
   await key.waitFor();
-  expect(await keyboard.focused()).toMatchObject({ isControl: true, dialog: "Create an API key" });
+  await expect.poll(() => keyboard.focused()).toMatchObject({ isControl: true, dialog: "Create an API key" });
   for (let press = 0; press < 3; press++) await page.keyboard.press("Escape");
   expect(await key.isVisible()).toBe(true);
   await browser.look(page, "keyboard-key");
   await keyboard.press("I have stored it");
   await key.waitFor({ state: "hidden" });
-  expect((await keyboard.focused()).name).toBe("Create an API key");
+  await expect.poll(async () => (await keyboard.focused()).name).toBe("Create an API key");
 });
 
 test("invite a person", async () => {
@@ -126,10 +126,10 @@ test("invite a person", async () => {
   await keyboard.press("Invite");
   const dialog = page.getByRole("dialog", { name: "Invite a person" });
   await dialog.getByText(/#\/invitation/).waitFor();
-  expect(await keyboard.focused()).toMatchObject({ isControl: true, dialog: "Invite a person" });
+  await expect.poll(() => keyboard.focused()).toMatchObject({ isControl: true, dialog: "Invite a person" });
   await keyboard.press("Done");
   await page.getByText("ines@example.com").first().waitFor();
-  expect((await keyboard.focused()).name).toBe("Invite");
+  await expect.poll(async () => (await keyboard.focused()).name).toBe("Invite");
   expect(await page.getByRole("row").filter({ hasText: "ines@example.com" }).textContent()).toContain("installer");
 });
 
@@ -138,7 +138,7 @@ test("on a phone: the navigation opens, closes with Escape, and leads to a page"
   await openDialog("Open the navigation", "Navigation");
   await keyboard.press("Audit log");
   await heading("Audit log");
-  expect((await keyboard.focused()).isControl).toBe(true);
+  await expect.poll(async () => (await keyboard.focused()).isControl).toBe(true);
   await keyboard.press("Open the navigation");
   await keyboard.press("Sign out");
   await heading("Sign in");

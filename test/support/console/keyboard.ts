@@ -71,8 +71,9 @@ const FOCUSED = `(() => {
   const dialog = element.closest("dialog[open]")?.getAttribute("aria-label") ?? null;
   if (element === document.body) return { name: "(nothing)", isControl: false, isSeen: false, dialog };
   const looks = () => {
-    // Colours that fade in.
-    for (const animation of document.getAnimations()) animation.finish();
+    // Colours that fade in. What turns as long as something loads has no end.
+    for (const animation of document.getAnimations())
+      if (animation.effect.getComputedTiming().endTime !== Infinity) animation.finish();
     return [element, element.parentElement, ...element.parentElement.children]
       .map((each) => getComputedStyle(each))
       .map(({ outlineStyle, outlineWidth, outlineColor, boxShadow, borderColor, backgroundColor, clipPath, transform }) =>
