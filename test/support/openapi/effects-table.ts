@@ -269,7 +269,7 @@ export const TABLE: Readonly<Record<string, Row>> = {
   "PATCH /v1/assets/{asset_id}/sim": row("operator", "none", { none: "status network_group" }),
 
   "GET /v1/overview": read("viewer"),
-  "GET /v1/events": read("viewer", "?after ?types ?app"),
+  "GET /v1/events": read("viewer", "?after ?types ?app ?selector"),
   "GET /v1/audit": read("admin", `${PAGE} ?actor ?action ?asset ?outcome ?since ?until`),
   "GET /v1/sign-in-settings": read("admin"),
   "GET /v1/users": read("admin", PAGE),
