@@ -21,6 +21,7 @@ export const NEEDS: Readonly<Record<string, readonly TestNeed[]>> = {
   "test/support/images/busybox.ts": ["busybox"],
   "test/support/link/certificates.ts": ["openssl"],
   "test/support/monitoring/prometheus.ts": ["prometheus"],
+  "test/support/outside-host.ts": ["busybox", "engine"],
   "test/support/podman-service.ts": ["podman"],
   "test/support/postgres.ts": ["postgresql"],
   "test/support/private-engine.ts": ["engine"],

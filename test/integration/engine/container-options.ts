@@ -12,7 +12,11 @@ import { hashSpec, runCreate, toRequest } from "../../../src/agent/steps/create.
 import { systemClock } from "../../../src/lib/clock.ts";
 import { type AppSpec, parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 import { canonicalOptions } from "../../../src/protocol/apps/canonical-options.ts";
+import { run as runCommand } from "../../support/command.ts";
+import { freeHostPort } from "../../support/free-port.ts";
 import { type LoadedImage, engineRequest, loadImage, uniqueName, webImage } from "../../support/images.ts";
+import { forwardPacketsIn } from "../../support/private-engine/forward-packets.ts";
+import { outsideHost } from "../../support/outside-host.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 import { waitFor } from "../../support/wait-for.ts";
 import type { EngineUnderTest } from "./deployed-container.ts";
@@ -20,10 +24,16 @@ import { type Case, CASES, type Inspected } from "./option-cases.ts";
 
 const unaborted = new AbortController().signal;
 
+/** A script for Node.js that fetches a URL, and fails where there is no answer. */
+const FETCH = "fetch(process.argv[1]).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))";
+
 interface InspectedNetworks {
   readonly NetworkSettings: {
-    readonly Networks: Readonly<Record<string, { readonly Aliases?: readonly string[] | null }>>;
+    readonly Networks: Readonly<
+      Record<string, { readonly Aliases?: readonly string[] | null; readonly IPAddress: string }>
+    >;
   };
+  readonly State: { readonly Pid: number };
 }
 
 /** Each option of an app's container, from the specification to a real container and back. */
@@ -166,6 +176,47 @@ export function containerOptionsSuite(name: string, setUp: () => Promise<EngineU
         }),
       );
       expect(isInternal).toEqual([false, false, true]);
+    });
+
+    test("internal_networks: apps reach each other there, and nothing outside, nor does anybody outside reach them", async () => {
+      const prefix = enginePrefix(stateDir);
+      const names = [`${prefix}.way-out`, `${prefix}-internal.no-way-out`];
+      for (const each of names) onTestFinished(() => engine.networks.remove(each, unaborted));
+      await using outside = await outsideHost();
+      /** Runs an app that serves a page, and returns its addresses and what it gets from a URL. */
+      const serve = async (fields: Partial<AppSpec>) => {
+        const id = await create(specWith({ command: ["/bin/sh", "-c", "exec httpd -f -p 8080 -h /bin"], ...fields }));
+        await engine.startContainer(id, unaborted);
+        const { NetworkSettings: settings, State: state } = (await inspect(id)) as unknown as InspectedNetworks;
+        const [network] = Object.values(settings.Networks);
+        const inside = ["--net", "--target", String(state.Pid), process.execPath, "-e", FETCH];
+        return {
+          address: network?.IPAddress ?? "",
+          url: `http://${network?.IPAddress ?? ""}:8080/busybox`,
+          gets: async (url: string) => (await runCommand("nsenter", [...inside, url])).code === 0,
+        };
+      };
+      const [host_port, open_port] = [await freeHostPort(), await freeHostPort()];
+      const closed = { networks: ["no-way-out"], internal_networks: ["no-way-out"] };
+      const open = await serve({ networks: ["way-out"], ports: [{ host_port: open_port, target_port: 8080 }] });
+      const one = await serve({ ...closed, ports: [{ host_port, target_port: 8080 }] });
+      const other = await serve(closed);
+      await waitFor("an app on another network to reach a host outside", () => open.gets(outside.url));
+      expect(await one.gets(outside.url)).toBe(false);
+      // The machine's Docker drops what containers of another engine send each other where they have no way out.
+      await using _rule =
+        host.kind === "podman" ? await forwardPacketsIn(one.address.replace(/\d+$/, "0/24")) : undefined;
+      await waitFor(
+        "the apps on it to reach each other",
+        async () => (await one.gets(other.url)) && other.gets(one.url),
+      );
+      // Podman takes connections of a port that leads nowhere, and never answers.
+      const answers = async (port: number): Promise<boolean> => {
+        const ask = { method: "HEAD", signal: AbortSignal.timeout(5_000) };
+        return (await fetch(`http://127.0.0.1:${port}/busybox`, ask).catch(() => undefined))?.ok === true;
+      };
+      await waitFor("the other app's port to answer", () => answers(open_port));
+      expect(await answers(host_port)).toBe(false);
     });
 
     test("files: inside of a volume and of a directory in memory, and by no link of the volume outside of the app", async () => {

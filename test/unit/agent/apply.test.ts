@@ -176,6 +176,18 @@ describe("a group of apps", () => {
     expect(end?.message).not.toContain("adopt");
   });
 
+  it("refuses the service `c` of `a.b` where `b.c` of `a` is installed, which has its name", async () => {
+    await using rig = new AgentRig();
+    const name = "a.b.c";
+    rig.engine.addImage(image(name));
+    rig.deployments.apply("g1", group([entry(name)], { project: "a" }));
+    expect(await rig.untilEnd("g1")).toMatchObject({ status: "Success" });
+    rig.deployments.apply("g2", group([entry(name)], { project: "a.b" }));
+    const refusal = { code: "AppExists", details: { app: name, project: "a" } };
+    expect(await rig.untilEnd("g2")).toMatchObject(refusal);
+    expect(rig.store.apps()).toMatchObject([{ name, spec: { project: "a" } }]);
+  });
+
   it("refuses a secret without a value that the device does not have either", async () => {
     await using rig = new AgentRig();
     rig.deployments.apply("g1", group([entry("db", { environments: [{ key: "PASSWORD", secret: true }] })]));

@@ -50,6 +50,15 @@ describe("the apps of services", () => {
     }
   });
 
+  test("of `a` with `b.c` and of `a.b` with `c` have one name, which a device has once", () => {
+    const nameOf = (project: string, service: string, installed: Parameters<typeof nameApps>[1] = []) => {
+      const { draft } = convert(`services: {${service}: {image: 'x:1'}}`, { project });
+      return draft && nameApps(draft, installed).apps.map(({ name }) => name);
+    };
+    expect(nameOf("a", "b.c")).toEqual(["a.b.c"]);
+    expect(nameOf("a.b", "c", [{ name: "a.b.c", project: "a" }])).toEqual(["a.b.c"]);
+  });
+
   test("keep the name under which the project has them installed", () => {
     const { apps } = named("gw", [
       { name: "db", project: "gw" },
