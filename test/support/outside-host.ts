@@ -14,7 +14,8 @@ export interface OutsideHost extends AsyncDisposable {
 /** Makes a network namespace with a web server, behind a link of its own. Needs root. */
 export async function outsideHost(): Promise<OutsideHost> {
   await using undo = new AsyncDisposableStack();
-  const [namespace, link, peer] = [uniqueName("outside"), ...["a", "b"].map((end) => `eat${randomInt(1e8)}${end}`)];
+  const namespace = uniqueName("outside");
+  const [link, peer] = [`eat${randomInt(1e8)}a`, `eat${randomInt(1e8)}b`];
   // Of the range for tests of networks.
   const subnet = `198.18.${randomInt(256)}`;
   const inside = ["netns", "exec", namespace];

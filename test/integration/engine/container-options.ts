@@ -36,6 +36,13 @@ interface InspectedNetworks {
   readonly State: { readonly Pid: number };
 }
 
+/** Whether the page of an app is served at a port of this machine. */
+async function answers(port: number): Promise<boolean> {
+  // Podman takes connections of a port that leads nowhere, and never answers.
+  const ask = { method: "HEAD", signal: AbortSignal.timeout(5_000) };
+  return (await fetch(`http://127.0.0.1:${port}/busybox`, ask).catch(() => undefined))?.ok === true;
+}
+
 /** Each option of an app's container, from the specification to a real container and back. */
 export function containerOptionsSuite(name: string, setUp: () => Promise<EngineUnderTest>, skip?: string): void {
   describe.skipIf(skip !== undefined)(`${name}${skip === undefined ? "" : ` (skipped: ${skip})`}`, () => {
@@ -119,6 +126,20 @@ export function containerOptionsSuite(name: string, setUp: () => Promise<EngineU
       return JSON.parse(body) as Inspected;
     }
 
+    /** Runs an app that serves a page, and returns its addresses and what it gets from a URL. */
+    async function serve(fields: Partial<AppSpec>) {
+      const id = await create(specWith({ command: ["/bin/sh", "-c", "exec httpd -f -p 8080 -h /bin"], ...fields }));
+      await engine.startContainer(id, unaborted);
+      const { NetworkSettings: settings, State: state } = (await inspect(id)) as unknown as InspectedNetworks;
+      const [network] = Object.values(settings.Networks);
+      const inside = ["--net", "--target", String(state.Pid), process.execPath, "-e", FETCH];
+      return {
+        address: network?.IPAddress ?? "",
+        url: `http://${network?.IPAddress ?? ""}:8080/busybox`,
+        gets: async (url: string) => (await runCommand("nsenter", [...inside, url])).code === 0,
+      };
+    }
+
     test("hostname: a variable of the app with the same value is read back, unless the engine sets it", async () => {
       const environments = [
         { key: "HOSTNAME", value: "plc-1" },
@@ -183,19 +204,6 @@ export function containerOptionsSuite(name: string, setUp: () => Promise<EngineU
       const names = [`${prefix}.way-out`, `${prefix}-internal.no-way-out`];
       for (const each of names) onTestFinished(() => engine.networks.remove(each, unaborted));
       await using outside = await outsideHost();
-      /** Runs an app that serves a page, and returns its addresses and what it gets from a URL. */
-      const serve = async (fields: Partial<AppSpec>) => {
-        const id = await create(specWith({ command: ["/bin/sh", "-c", "exec httpd -f -p 8080 -h /bin"], ...fields }));
-        await engine.startContainer(id, unaborted);
-        const { NetworkSettings: settings, State: state } = (await inspect(id)) as unknown as InspectedNetworks;
-        const [network] = Object.values(settings.Networks);
-        const inside = ["--net", "--target", String(state.Pid), process.execPath, "-e", FETCH];
-        return {
-          address: network?.IPAddress ?? "",
-          url: `http://${network?.IPAddress ?? ""}:8080/busybox`,
-          gets: async (url: string) => (await runCommand("nsenter", [...inside, url])).code === 0,
-        };
-      };
       const [host_port, open_port] = [await freeHostPort(), await freeHostPort()];
       const closed = { networks: ["no-way-out"], internal_networks: ["no-way-out"] };
       const open = await serve({ networks: ["way-out"], ports: [{ host_port: open_port, target_port: 8080 }] });
@@ -210,11 +218,6 @@ export function containerOptionsSuite(name: string, setUp: () => Promise<EngineU
         "the apps on it to reach each other",
         async () => (await one.gets(other.url)) && other.gets(one.url),
       );
-      // Podman takes connections of a port that leads nowhere, and never answers.
-      const answers = async (port: number): Promise<boolean> => {
-        const ask = { method: "HEAD", signal: AbortSignal.timeout(5_000) };
-        return (await fetch(`http://127.0.0.1:${port}/busybox`, ask).catch(() => undefined))?.ok === true;
-      };
       await waitFor("the other app's port to answer", () => answers(open_port));
       expect(await answers(host_port)).toBe(false);
     });

@@ -18,6 +18,12 @@ function named(project: string, installed: Parameters<typeof nameApps>[1] = []) 
   return nameApps(draft, installed);
 }
 
+/** Names of the apps of a file with one service. */
+function appsOf(project: string, service: string, installed: Parameters<typeof nameApps>[1] = []) {
+  const { draft } = convert(`services: {${service}: {image: 'x:1'}}`, { project });
+  return draft && nameApps(draft, installed).apps.map(({ name }) => name);
+}
+
 describe("the apps of services", () => {
   test("have the project in their names, and their service's name on the project's network", () => {
     const { apps } = named("gw");
@@ -51,12 +57,8 @@ describe("the apps of services", () => {
   });
 
   test("of `a` with `b.c` and of `a.b` with `c` have one name, which a device has once", () => {
-    const nameOf = (project: string, service: string, installed: Parameters<typeof nameApps>[1] = []) => {
-      const { draft } = convert(`services: {${service}: {image: 'x:1'}}`, { project });
-      return draft && nameApps(draft, installed).apps.map(({ name }) => name);
-    };
-    expect(nameOf("a", "b.c")).toEqual(["a.b.c"]);
-    expect(nameOf("a.b", "c", [{ name: "a.b.c", project: "a" }])).toEqual(["a.b.c"]);
+    expect(appsOf("a", "b.c")).toEqual(["a.b.c"]);
+    expect(appsOf("a.b", "c", [{ name: "a.b.c", project: "a" }])).toEqual(["a.b.c"]);
   });
 
   test("keep the name under which the project has them installed", () => {
