@@ -1,5 +1,5 @@
-import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { adopt } from "../../../src/agent/core/app/adopt.ts";
 import { pathWithoutLinks } from "../../../src/agent/core/policy/resolved-path.ts";
@@ -220,6 +220,26 @@ export function containerOptionsSuite(name: string, setUp: () => Promise<EngineU
       );
       await waitFor("the other app's port to answer", () => answers(open_port));
       expect(await answers(host_port)).toBe(false);
+    });
+
+    test("volumes: the whole device, and a missing directory beside that of the engine's own data", async () => {
+      const { dataRoot } = await engine.info(unaborted);
+      const made = join(dirname(dataRoot), uniqueName("beside"));
+      onTestFinished(() => rm(made, { recursive: true, force: true }));
+      const labels = { "io.edge-agent.app": uniqueName("helped"), "io.edge-agent.state-dir": stateDir };
+      const root = { owner: { uid: 0, gid: 0 }, mode: 0o755 };
+      await engine.makeDirectory({ image: image.reference, path: join(made, "data"), labels, ...root }, unaborted);
+      expect(await readdir(made)).toEqual(["data"]);
+      const volumes = [
+        { local: "/", target: "/host", readonly: true },
+        { local: join(made, "data"), target: "/data", readonly: false },
+      ];
+      const command = ["/bin/sh", "-c", `test -d /host${made} && echo found; exec sleep 2147483`];
+      const id = await create(specWith({ command, volumes }));
+      await engine.startContainer(id, unaborted);
+      await waitFor("the directory to be seen", async () =>
+        (await engine.tailLogs(id, 1, unaborted)).includes("found"),
+      );
     });
 
     test("files: inside of a volume and of a directory in memory, and by no link of the volume outside of the app", async () => {

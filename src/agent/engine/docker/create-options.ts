@@ -107,13 +107,7 @@ function mounts(request: ContainerRequest, kind: EngineInfo["kind"]): Pick<HostC
 }
 
 function toFileMount({ source, target }: NonNullable<ContainerRequest["files"]>[number]): MountSettings {
-  return {
-    Type: "bind",
-    Source: source,
-    Target: target,
-    ReadOnly: true,
-    BindOptions: { Propagation: "rprivate" },
-  };
+  return { Type: "bind", Source: source, Target: target, ReadOnly: true };
 }
 
 /**
@@ -147,7 +141,8 @@ type EngineMount = NonNullable<HostConfig["Mounts"]>[number];
 
 function toMount({ type, source, target, readonly }: Mount, kind: EngineInfo["kind"]): EngineMount {
   const mount = { Type: type, Source: source, Target: target, ReadOnly: readonly };
-  if (type === "bind") return { ...mount, BindOptions: { Propagation: "rprivate" } };
+  // The propagation is the engine's choice, as with compose: Docker takes no private one of what contains its own data.
+  if (type === "bind") return mount;
   // Filled when it was made. Docker would fill an empty one with each new container, and change its owner.
   return kind === "docker" ? { ...mount, VolumeOptions: NO_COPY } : mount;
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type Docker from "dockerode";
+import type { MountSettings } from "dockerode";
 import { type Clock, deadline } from "../../../lib/clock.ts";
 import { helperLabels, helperName } from "../../core/app/helper.ts";
 import type { EngineInfo } from "../engine.ts";
@@ -70,6 +71,12 @@ interface CreateOptions extends HelperOptions {
   readonly name: string;
 }
 
+/**
+ * The propagation is left to Docker, which takes no private one of what contains its own data, such as /var/lib. The library's
+ * type asks for it.
+ */
+const WITHOUT_SUBMOUNTS = { NonRecursive: true } as object as NonNullable<MountSettings["BindOptions"]>;
+
 async function createInDocker(
   docker: Docker,
   { name, image, labels, mounts = [], volumes = [] }: CreateOptions,
@@ -89,7 +96,7 @@ async function createInDocker(
           Source: source,
           Target: target,
           ReadOnly: false,
-          BindOptions: { Propagation: "rprivate" as const, NonRecursive: true },
+          BindOptions: WITHOUT_SUBMOUNTS,
         })),
         ...volumes.map((volume) => ({
           Type: "volume" as const,
