@@ -3,6 +3,7 @@ import { addAppsLifecycle, addAppsUpdate } from "./commands/apps-control.ts";
 import { addAppsList, addAppsLogs, addAppsShow, addAppsStats } from "./commands/apps-read.ts";
 import { addApply } from "./commands/apply.ts";
 import { addAssetsAccept, addAssetsList, addAssetsShow } from "./commands/assets.ts";
+import { addAssetsHistory } from "./commands/assets-history.ts";
 import { addAssetsUpdate } from "./commands/assets-update.ts";
 import {
   addAssetsHold,
@@ -93,6 +94,7 @@ export function createProgram(io: Io): Command {
   const assets = program.command("assets").description("list, show and change assets");
   addAssetsList(assets, io);
   addAssetsShow(assets, io);
+  addAssetsHistory(assets, io);
   addAssetsAccept(assets, io);
   addAssetsUpdate(assets, io);
   addAssetsTag(assets, io);

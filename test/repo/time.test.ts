@@ -101,6 +101,7 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
     "control-plane/api/sims/list-sims.ts",
     "control-plane/api/sims/refresh-sim.ts",
     "control-plane/fleets/price-rollout.ts",
+    "edgectl/commands/assets-history.ts",
     "edgectl/commands/assets-update.ts",
     "edgectl/commands/assets.ts",
     "edgectl/commands/sims-plans.ts",

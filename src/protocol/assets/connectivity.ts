@@ -24,7 +24,7 @@ export const MAX_SUMMARY_DAYS = 92;
 /** Without `from`, in days. */
 export const DEFAULT_HISTORY_DAYS = 30;
 
-const uptimePeriodSchema = z.enum(["day", "week", "month"]);
+export const uptimePeriodSchema = z.enum(["day", "week", "month"]);
 export type UptimePeriod = z.output<typeof uptimePeriodSchema>;
 
 const rangeQuery = (days: number) => ({

@@ -22,6 +22,7 @@ describe("edgectl completion", () => {
     expect(await complete(script, "edgectl", "assets", "")).toEqual([
       "list",
       "show",
+      "history",
       "accept",
       "update",
       "tag",

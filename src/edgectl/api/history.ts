@@ -1,0 +1,56 @@
+import { z } from "zod";
+import type { UptimePeriod } from "../../protocol/assets/connectivity.ts";
+import { type ApiClient, apiPath } from "./client.ts";
+
+const spanSchema = z.looseObject({
+  state: z.string(),
+  from: z.number(),
+  /** `null`: it goes on. */
+  to: z.number().nullable(),
+  duration_s: z.number(),
+  reason: z.string().optional(),
+  takeovers: z.number().default(0),
+  interruptions: z.number().default(0),
+  interrupted_s: z.number().default(0),
+});
+export type ConnectivitySpan = z.output<typeof spanSchema>;
+
+const connectivitySchema = z.looseObject({ spans: z.array(spanSchema), next_cursor: z.string().nullable() });
+
+const uptimeSchema = z.looseObject({
+  from: z.number(),
+  to: z.number(),
+  known_s: z.number(),
+  connected_s: z.number(),
+  uptime_percent: z.number().nullable(),
+  disconnections: z.number(),
+  longest_gap_s: z.number(),
+});
+export type Uptime = z.output<typeof uptimeSchema>;
+
+const assetUptimeSchema = z.looseObject({ total: uptimeSchema, periods: z.array(uptimeSchema) });
+export type AssetUptime = z.output<typeof assetUptimeSchema>;
+
+/** Unix seconds. */
+interface Range {
+  readonly from: number | undefined;
+  readonly to: number | undefined;
+}
+
+/** Fetches how long the device was connected, in the range and by period. */
+export function getUptime(
+  client: ApiClient,
+  asset: string,
+  query: Range & { readonly per: UptimePeriod },
+): Promise<AssetUptime> {
+  return client.json({ path: apiPath("v1", "assets", asset, "uptime"), query: { ...query } }, assetUptimeSchema);
+}
+
+/** Fetches one page of when the device was connected, the newest first. */
+export function getConnectivity(
+  client: ApiClient,
+  asset: string,
+  query: Range & { readonly limit: number | undefined; readonly cursor: string | undefined },
+): Promise<z.output<typeof connectivitySchema>> {
+  return client.json({ path: apiPath("v1", "assets", asset, "connectivity"), query: { ...query } }, connectivitySchema);
+}

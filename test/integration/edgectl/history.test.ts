@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import { startControlPlane } from "../../support/control-plane.ts";
+import { edgectlUser } from "../../support/edgectl/process.ts";
+
+const DAY = 86_400;
+const HOUR = 3_600;
+/** The start of a day in the past. */
+const T0 = 20_000 * DAY;
+
+test("assets history shows uptime as a chart, and when the device was connected", async () => {
+  await using control = await startControlPlane();
+  await using user = await edgectlUser();
+  const account = await control.account();
+  const { uuid, asset } = await control.asset(account);
+  const never = await control.asset(account);
+  const login = await user.run(["login", "--url", control.url, "--key-file", "-"], { input: account.apiKey });
+  expect(login).toMatchObject({ code: 0, stderr: "" });
+  const connected = [
+    [T0, T0 + 36 * HOUR, "lost"],
+    [T0 + 36 * HOUR + 30, T0 + 40 * HOUR, "closed"],
+    [T0 + 46 * HOUR, T0 + 60 * HOUR, "lost"],
+  ] as const;
+  for (const [index, [at, to, reason]] of connected.entries()) {
+    const session = { assetUuid: uuid, sessionId: `s${index}`, instanceId: "ins", protocol: 1, at };
+    const { epoch = 0 } = (await control.store.sessions.open(session)) ?? {};
+    await control.store.sessions.close({ assetUuid: uuid, epoch }, to, reason);
+  }
+  const range = ["--from", String(T0 - DAY), "--to", String(T0 + 2 * DAY)];
+  const history = ["assets", "history", asset.serialNumber, ...range];
+
+  const shown = await user.run(history);
+  expect(shown).toMatchObject({ code: 0, stderr: "" });
+  expect(shown.stdout.split("\n").map((line) => line.replaceAll(/\s+/g, " ").trim())).toEqual([
+    "2024-10-03 00:00:00 to 2024-10-06 00:00:00 UTC",
+    "",
+    "DAY UPTIME AWAY LONGEST",
+    expect.stringMatching(/^2024-10-04 99\.97 % 1 30 s \S{24}$/),
+    expect.stringMatching(/^2024-10-05 74\.98 % 1 6 h \S{18}$/),
+    "",
+    "Connected 87.48 %, away 2 times, for 6 h at most",
+    "",
+    "FROM (UTC) TO STATE FOR WHY",
+    "2024-10-05 22:00 2024-10-06 00:00 connected 2 h",
+    "2024-10-05 16:00 2024-10-05 22:00 disconnected 6 h closed",
+    "2024-10-04 00:00 2024-10-05 16:00 connected 40 h interrupted 1×, 30 s",
+    "",
+  ]);
+
+  const json = await user.run([...history, "--limit", "1", "--all", "--per", "month", "--json"]);
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    uptime: { total: { known_s: 2 * DAY }, periods: [{ known_s: 2 * DAY }] },
+    spans: [{ state: "connected" }, { reason: "closed" }, { interruptions: 1 }],
+    next_cursor: null,
+  });
+  const page = await user.run([...history, "--limit", "1"]);
+  expect(page.stderr).toMatch(/There are more.*--cursor \S+/s);
+
+  const unknown = await user.run(["assets", "history", never.asset.serialNumber, ...range]);
+  expect(unknown.stdout).toContain("never connected");
+});
