@@ -4,6 +4,7 @@ import type { Logger } from "../lib/logger.ts";
 import { AccessWatcher } from "./accounts/access-watcher.ts";
 import type { ProtocolVersions } from "../protocol/version.ts";
 import { buildServer, type RequestTimes } from "./api/build-server.ts";
+import { RELEASE_REQUESTS } from "./api/releases/serve-releases.ts";
 import { StreamLimiter } from "./api/stream-limiter.ts";
 import type { Api } from "./api/context.ts";
 import { ConflictRateLimiter } from "./assets/conflict-rate-limiter.ts";
@@ -20,6 +21,7 @@ import { Deployments, listBusyAssets } from "./deployments/deployments.ts";
 import { obstacleFinder } from "./deployments/plan-obstacle.ts";
 import { DeviceQueries } from "./devices/queries/device-queries.ts";
 import { DeviceReports } from "./devices/device-reports.ts";
+import { DeviceAdmission } from "./devices/hub/device-admission.ts";
 import { DeviceHub } from "./devices/hub/hub.ts";
 import { LeaseLock } from "./instances/lease-lock.ts";
 import { openClocks } from "./instances/open-clocks.ts";
@@ -283,6 +285,7 @@ async function openContext(base: Base, devices: Devices) {
     deployments,
     queries,
     agentReleases: NO_RELEASES,
+    releaseGate: new DeviceAdmission({ ...base, assets: store.assets }, RELEASE_REQUESTS),
     fleets: new Fleets({ ...base, deployments }),
     assetUpdater: new AssetUpdater({ ...base, locks }),
     accountFeeds: new AccountFeeds({

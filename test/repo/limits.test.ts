@@ -72,6 +72,11 @@ import { MAX_CONNECTIONS_PER_ASSET } from "../../src/control-plane/devices/hub/c
 import { MAX_QUERIES_PER_DEVICE } from "../../src/control-plane/devices/gateway/local-gateway.ts";
 import { MAX_QUERIES_PER_ACCOUNT } from "../../src/control-plane/devices/queries/device-queries.ts";
 import { MAX_BUFFERED_BYTES as MAX_LOG_BYTES } from "../../src/control-plane/devices/queries/log-feed.ts";
+import {
+  MAX_TRANSFERS,
+  MAX_TRANSFERS_PER_DEVICE,
+  RELEASE_REQUESTS,
+} from "../../src/control-plane/api/releases/serve-releases.ts";
 import { MAX_AGENT_RELEASES, PIECE_BYTES } from "../../src/control-plane/store/agent-releases.ts";
 import { MAX_BATCH_BYTES, MAX_PAGE_BYTES } from "../../src/control-plane/store/deployments.ts";
 import { MAX_STREAMS_PER_CLIENT } from "../../src/control-plane/devices/streams/client-connection.ts";
@@ -128,6 +133,9 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "connections of one account to apps": count(MAX_STREAM_CONNECTIONS_PER_ACCOUNT),
   "streams to apps: one connection, one account, one device": `${MAX_STREAMS_PER_CLIENT}, ${MAX_STREAMS_PER_ACCOUNT}, ${MAX_STREAMS_PER_CONNECTION}`,
   "data of one stream that its reader has not taken": kib(MAX_STREAM_CREDIT),
+  "requests of one device for releases of the agent": `burst ${RELEASE_REQUESTS.burst}, ${RELEASE_REQUESTS.perSecond} per second`,
+  "transfers of releases: of one device, of one instance": `${MAX_TRANSFERS_PER_DEVICE}, ${MAX_TRANSFERS}`,
+  "a transfer of a release whose device takes nothing": seconds(STALL_TIMEOUT_MS),
   "one frame from a device": `${mib(MAX_FRAME_BYTES)}, ${count(JSON_LIMITS.frame.maxValues)} values, nested ${MAX_NESTING_DEPTH} deep`,
   "frames that wait for an earlier one": `64, or ${mib(MAX_INBOX_BYTES)}`,
   "open connections of one device": count(MAX_CONNECTIONS_PER_ASSET),

@@ -26,6 +26,7 @@ import { ignoreContentTypeOfEmptyBody, refuseBody, requireEmptyBody, takesBody }
 import { rememberRequests } from "./idempotent-requests.ts";
 import { leaveRefusedBodies } from "./refused-bodies.ts";
 import { Pacing } from "./pacing.ts";
+import { serveReleases } from "./releases/serve-releases.ts";
 import { requireFieldPermissions, requirePermission } from "./people/require-permission.ts";
 import { requestIds, sendRequestId } from "./request-id.ts";
 import type { Site } from "./site.ts";
@@ -80,6 +81,11 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
   await api.register(async (scope) => serveOpen(scope as Api, context, pacing, codeEndpoints(context)));
   await api.register(async (scope) => serveOpen(scope as Api, context, pacing, signInEndpoints(context)));
   await api.register(async (scope) => servePrincipals(scope as Api, context, pacing));
+  await api.register(async (scope) => {
+    scope.addHook("onRequest", setResponseHeaders);
+    scope.addHook("onRequest", refuseWhile(context.stopping));
+    serveReleases(scope, context);
+  });
   requirePermissions();
   // After the check: pages need no principal, and some have the paths of the legacy API.
   await serveConsole(api, logger);

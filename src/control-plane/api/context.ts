@@ -12,6 +12,7 @@ import type { Config } from "../config/config.ts";
 import type { AccountFeeds } from "../events/account-feeds.ts";
 import type { Fleets } from "../fleets/fleets.ts";
 import type { Deployments } from "../deployments/deployments.ts";
+import type { DeviceGate } from "../devices/device-gate.ts";
 import type { DeviceQueries } from "../devices/queries/device-queries.ts";
 import type { Observer } from "../metrics/observer.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
@@ -60,6 +61,8 @@ export interface ApiContext {
   readonly accountFeeds: AccountFeeds;
   readonly streamLimiter: StreamLimiter;
   readonly queries: DeviceQueries;
+  /** Of requests for releases. */
+  readonly releaseGate: DeviceGate;
   readonly access: AccessWatcher;
   readonly principals: PrincipalReader;
   readonly hasher: PasswordHasher;

@@ -7,8 +7,8 @@ import { principalFields } from "../accounts/principal.ts";
 import type { Api } from "./context.ts";
 import { rateStoreOf, type SharedRateCounter } from "./shared-rate-store.ts";
 
-/** Responses that are sent while something happens. */
-const STREAM_TYPES = /^(text\/event-stream|application\/x-ndjson)/;
+/** Responses that are sent while something happens, or as fast as a device's link takes them. */
+const STREAM_TYPES = /^(text\/event-stream|application\/x-ndjson|application\/octet-stream)/;
 
 interface RateLimit {
   readonly perMinute: number;

@@ -30,6 +30,10 @@ export const BOUNDS = [
   "frame_size",
   "bad_frame",
   "device_not_read",
+  "release_requests_per_device",
+  "release_transfers_per_device",
+  "release_transfers",
+  "release_transfer_not_read",
   "wakes_of_instances",
   "messages_of_instances",
 ] as const;

@@ -44,6 +44,8 @@ export async function someRelease(
   return { version, layout, keyFile, publicKey, layers };
 }
 
+/** Bytes without a period that a piece could have. */
 function bytesOf(length: number, seed: number): Uint8Array {
-  return Uint8Array.from({ length }, (_value, index) => (index * 31 + (index >> 8) * 7 + seed) % 256);
+  const period = Uint8Array.from({ length: 99_991 }, (_value, index) => (index * 31 + (index >> 8) * 7 + seed) % 256);
+  return Buffer.alloc(length, period);
 }

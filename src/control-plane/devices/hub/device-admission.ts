@@ -7,8 +7,9 @@ import type { Asset } from "../../core/asset.ts";
 import { sourceOf } from "../../core/people/source.ts";
 import type { Observer } from "../../metrics/observer.ts";
 import { hashSecret } from "../../accounts/secrets.ts";
-import type { AssetStore, FoundDevice } from "../../store/assets.ts";
+import type { AssetStore } from "../../store/assets.ts";
 import { clientAddress, type IsTrusted } from "../../config/trusted-proxies.ts";
+import type { AdmissionRefusal, AdmittedDevice, DeviceGate, DeviceRate } from "../device-gate.ts";
 
 /** Limits of the connections that one device opens: burst, and rate per second. Above them it waits, then it is refused. */
 export const MAX_BURST_CONNECTIONS = 30;
@@ -28,29 +29,28 @@ export interface DeviceAdmissionOptions {
   readonly observer?: Observer | undefined;
 }
 
-export interface AdmittedDevice {
-  readonly device: FoundDevice;
-  readonly tokenHash: Uint8Array;
-}
-
-export interface AdmissionRefusal {
-  readonly refusal: { readonly code: "Unauthorized" | "TooManyRequests"; readonly message: string };
-}
+const CONNECTIONS: DeviceRate = {
+  burst: MAX_BURST_CONNECTIONS,
+  perSecond: MAX_CONNECTIONS_PER_SECOND,
+  bound: "connections_per_device",
+};
 
 /** Decides by its token, and by how often it comes, whether a device may connect. */
-export class DeviceAdmission {
+export class DeviceAdmission implements DeviceGate {
   readonly #options: DeviceAdmissionOptions;
+  readonly #rate: DeviceRate;
   readonly #byToken: KeyedRateLimiters;
   readonly #invalidByAddress: KeyedRateLimiters;
 
-  constructor(options: DeviceAdmissionOptions) {
+  /** @param rate default: that of connections */
+  constructor(options: DeviceAdmissionOptions, rate: DeviceRate = CONNECTIONS) {
     this.#options = options;
+    this.#rate = rate;
     const { clock } = options;
-    this.#byToken = new KeyedRateLimiters(clock, MAX_BURST_CONNECTIONS, MAX_CONNECTIONS_PER_SECOND);
+    this.#byToken = new KeyedRateLimiters(clock, rate.burst, rate.perSecond);
     this.#invalidByAddress = new KeyedRateLimiters(clock, MAX_BURST_INVALID_TOKENS, MAX_INVALID_TOKENS_PER_SECOND);
   }
 
-  /** Resolves when it is the device's turn. */
   async admit(request: IncomingMessage): Promise<AdmittedDevice | AdmissionRefusal> {
     const { assets, access, observer } = this.#options;
     const token = BEARER.exec(request.headers.authorization ?? "")?.[1];
@@ -58,7 +58,7 @@ export class DeviceAdmission {
     // Before it is looked up, so that this is limited, too, and a token that was revoked meanwhile is refused.
     const text = tokenHash && Buffer.from(tokenHash).toString("latin1");
     if (text && !(await this.#byToken.enter(text, MAX_WAIT_MS))) {
-      observer?.bounded("connections_per_device");
+      observer?.bounded(this.#rate.bound);
       return { refusal: { code: "TooManyRequests", message: "The device connects too often." } };
     }
     const device = tokenHash && (await assets.findDevice(tokenHash));
