@@ -34,6 +34,14 @@ describe("import boundaries", () => {
     ]);
   });
 
+  it("each class has a name of its own", async () => {
+    const declared = /^(?:export )?(?:abstract )?class (\w+)/gm;
+    const texts = await Promise.all(files.map((path) => readFile(path, "utf8")));
+    const names = texts.flatMap((text) => [...text.matchAll(declared)].map(([, name]) => name));
+    expect(names.length).toBeGreaterThan(200);
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+  });
+
   it("a circle of folders is found, also through others", () => {
     const modules = [
       readImports("src/a/one/x.ts", `import { y } from "../two/y.ts";`),

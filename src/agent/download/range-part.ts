@@ -44,7 +44,7 @@ export class RangePart implements AsyncDisposable {
       await using opened = new AsyncDisposableStack();
       const part = opened.use(new RangePart(blob, directory, file));
       await part.recover();
-      // Not closed by anybody, a handle would end the process when it is collected as garbage.
+      // A handle that is collected as garbage without being closed ends the process.
       opened.move();
       return part;
     } catch (error) {

@@ -13,7 +13,7 @@ import { idempotencyHeaders, idempotencyKeyOf } from "./idempotency-key.ts";
  * Idempotency-Key of all operations that change something, except those whose result has an identity of its own: deployments and
  * rollouts remember the request that made them. A response is kept encrypted, and the request as a MAC, both with keys that are
  * derived from the credential of the request, of which the service stores a hash only. So neither secrets of responses nor
- * secrets of requests can be had from the store, and nobody else gets a response.
+ * secrets of requests can be had from the store, and another client gets no response.
  */
 
 const DESCRIPTION =

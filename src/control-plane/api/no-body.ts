@@ -25,7 +25,7 @@ export async function requireEmptyBody(request: FastifyRequest, payload: Incomin
   return undefined;
 }
 
-/** Reads up to the first byte, and leaves the rest to whoever responds. */
+/** Reads up to the first byte, and leaves the rest to the endpoint's handler. */
 function isEmpty(payload: IncomingMessage): Promise<boolean> {
   return new Promise((resolve, reject) => {
     payload.once("data", () => {

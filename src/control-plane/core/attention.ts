@@ -15,7 +15,7 @@ import type { DeviceReport } from "./device-report.ts";
 
 const BITS = {
   app_missing: 1,
-  /** Its container is there and does not run, or is paused, although nobody has asked the agent for that. */
+  /** Its container is there and does not run, or is paused, although the agent was not asked for that. */
   app_stopped: 131_072,
   app_restarting: 2,
   app_unhealthy: 4,

@@ -11,7 +11,7 @@ import {
 import { mustNotCancel } from "./outcome-uncertainty.ts";
 
 /*
- * What a device has to be told about a deployment. A request or a cancellation only changes the record; whoever holds the
+ * What a device has to be told about a deployment. A request or a cancellation only changes the record; the instance that holds the
  * device's session reads from it what to bring over, and nothing else does.
  */
 

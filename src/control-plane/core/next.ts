@@ -80,7 +80,7 @@ export type Fact =
 export type Effect =
   /** A deadline expires then, in service time. */
   | { readonly kind: "arm_deadline"; readonly dueMs: number }
-  /** Nobody needs its registry credentials any more. */
+  /** Its registry credentials are not needed any more. */
   | { readonly kind: "drop_credentials" }
   /** The instance that holds the device's session has something to deliver. */
   | { readonly kind: "wake"; readonly holder: string }

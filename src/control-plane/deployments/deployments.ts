@@ -133,7 +133,7 @@ export class Deployments {
   }
 
   /**
-   * Records a deployment, which whoever holds the device's session sends to it. Returns its id, or the earlier id when the
+   * Records a deployment, which the holder of the device's session sends to it. Returns its id, or the earlier id when the
    * request repeats an `Idempotency-Key`. Errors: `IdempotencyKeyReused`, `QuotaExceeded`, `TooManyRequests`.
    */
   async request(asset: Asset, given: AppCommand, origin: AuditOrigin, idempotency?: Idempotency): Promise<string> {

@@ -157,7 +157,7 @@ export class DeploymentExecutor {
     }
   }
 
-  /** If the store does not say whether a change was made, whoever waits for one looks for it once the store is back. */
+  /** If the store does not say whether a change was made, the caller that waits for it looks for it once the store is back. */
   async #orLookAgain<T>(id: string, change: Promise<T>): Promise<T> {
     try {
       return await change;

@@ -21,7 +21,7 @@ export interface StreamPollerOptions {
   readonly intervalMs: number | undefined;
 }
 
-/** Wakes readers of events whose message was lost. Costs nothing while nobody reads. */
+/** Wakes readers of events whose message was lost. Costs nothing while there are no readers. */
 export class StreamPoller {
   readonly #options: StreamPollerOptions;
   readonly #readers = new Map<string, Set<PolledReader>>();

@@ -41,7 +41,7 @@ export class UndeliveredSweeper implements Disposable {
     this.#retry?.[Symbol.dispose]();
   }
 
-  /** Sweeps in a moment: something may wait that nobody was woken for. */
+  /** Sweeps in a moment: something may wait without a wake-up. */
   sweepSoon(): void {
     this.#retryLater(0);
   }

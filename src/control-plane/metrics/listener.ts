@@ -5,7 +5,7 @@ import type { Logger } from "../../lib/logger.ts";
 const PATH = "/metrics";
 const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 10_000;
-/** Two Prometheis, someone with curl, and connections that are being closed. */
+/** Two Prometheus servers, an operator with curl, and connections that are being closed. */
 export const MAX_METRICS_CONNECTIONS = 32;
 
 export interface MetricsListenerOptions {

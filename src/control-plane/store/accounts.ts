@@ -34,8 +34,8 @@ export interface ApiKey {
   /** The user or the key that created it; `undefined` for one of the command line. It ends with a key that created it. */
   readonly createdBy: string | undefined;
   /**
-   * Who answers for it: the user, or the key of nobody, that the line of its makers begins with. Absent: nobody but the key
-   * itself. Everything with the same origin is one person when a rollout is approved.
+   * The user, or the key of the command line, with which the chain of its creators begins. Absent: the key itself. Everything
+   * with the same origin is one person when a rollout is approved.
    */
   readonly originId?: string | undefined;
   /** Whether it falls with the person that is its origin. */

@@ -13,7 +13,7 @@ export interface AuditActor {
 
 /** One entry of the audit log: who did what, from where, on what, and with which outcome. Never holds secrets. */
 export interface AuditEntry {
-  /** Empty if it is about no account, such as an attempt to sign in with an address that nobody has. */
+  /** Empty if it is about no account, such as an attempt to sign in with an address that no user has. */
   readonly accountId: string;
   /** Unix seconds. */
   readonly at: number;

@@ -19,7 +19,7 @@ export interface EnrolmentStore {
   ): Promise<
     { readonly code: EnrolmentCode; readonly hash: Uint8Array; readonly nonceHash: Uint8Array | undefined } | undefined
   >;
-  /** Removes used and expired codes that nobody needs for an error message any more. @param now Unix seconds */
+  /** Removes used and expired codes that no error message needs any more. @param now Unix seconds */
   removeOldCodes(now: number): Promise<void>;
   /**
    * Marks a code as used and stores the asset's next device token, in one transaction. The current token stays valid. With a code

@@ -19,7 +19,7 @@ export interface IdempotentRequest extends IdempotencyId {
   readonly principalId: string;
   /** Method and path, for people. */
   readonly operation: string;
-  /** Differs for another request. Says nothing about what is in the request to anybody without its credential. */
+  /** Differs for another request. Without the request's credential it says nothing about what is in the request. */
   readonly fingerprint: Uint8Array;
 }
 

@@ -28,6 +28,6 @@ export interface UserSessionStore {
   recordSessionUse(hash: Uint8Array, at: number): Promise<void>;
   /** Returns whether the session existed. */
   closeSession(hash: Uint8Array, audit?: AuditEntry): Promise<boolean>;
-  /** Removes the sessions that have expired, and codes that nobody asks for any more. Returns how many sessions. */
+  /** Removes the sessions that have expired, and codes that are not used any more. Returns how many sessions. */
   removeExpired(now: number): Promise<number>;
 }

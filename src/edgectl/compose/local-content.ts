@@ -48,7 +48,7 @@ function octal(mode: number): string {
   return mode.toString(8).padStart(4, "0");
 }
 
-/** Notes what is taken from elsewhere on this machine: a file from somebody else may name anything. */
+/** Notes what is taken from elsewhere on this machine: a file from elsewhere may name anything. */
 export function noteOutside(value: Value, name: string, local: LocalFiles): void {
   if (!local.isInside(name)) value.note(`takes ${name}, which is outside of the directory of this file.`);
 }

@@ -105,7 +105,7 @@ function whyOf({ repair, ...member }: Member): string {
   return `${message ?? ""}${by} Repaired ${times}${next}.`.trim();
 }
 
-/** Such as ` By the API.`; empty where nobody did anything. */
+/** Such as ` By the API.`; empty where no user did anything. */
 function byWhom({ state, differences }: Pick<Member, "state" | "differences">): string {
   const who = differences.map(({ by }) => by).find((by) => by !== null);
   if (who === undefined || who === null) return BY_SOMEBODY.has(state) ? " It is not known by whom." : "";

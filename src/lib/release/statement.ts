@@ -52,7 +52,7 @@ export function verifiedStatement(envelope: Uint8Array, keys: readonly KeyObject
   return parseStatement(payload);
 }
 
-/** Returns what an envelope says, whoever has signed it. @throws {ReleaseError} */
+/** Returns what an envelope says, without verifying who signed it. @throws {ReleaseError} */
 export function unverifiedStatement(envelope: Uint8Array): Statement {
   return parseStatement(openEnvelope(envelope).payload);
 }

@@ -193,6 +193,8 @@ export const RULED_PROGRAMS: Readonly<Record<string, readonly string[]>> = {
   edgectl: Object.keys(EDGECTL),
   console: Object.keys(CONSOLE),
   agent: ["core", "daemon", "cli", ...Object.keys(AGENT)],
+  // It has none.
+  updater: [],
 };
 
 function partsOf(

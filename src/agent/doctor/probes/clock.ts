@@ -40,7 +40,7 @@ interface ServerClock {
   readonly isCause: boolean;
 }
 
-/** Sends no secret: the certificate may be anybody's, and with it the time. */
+/** Sends no secret: the certificate is not verified, and so neither is the time. */
 async function askControlPlane(context: ProbeContext, signal: AbortSignal): Promise<ServerClock | undefined> {
   const settings = settingsOf(context);
   if (isPlaceholder(settings)) return undefined;

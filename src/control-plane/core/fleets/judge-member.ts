@@ -188,7 +188,7 @@ function findState(
   if (!report || !wanted) return waiting(facts, wanted);
   const isStable = wantedRevision(fleet, targets) !== undefined;
   const isBrought = facts.revision !== undefined || report.apps.some((app) => fleetMark(app)?.name === fleet.name);
-  // Nothing reaches a device that nobody has accepted, and what was brought before may have been brought to another one.
+  // Nothing reaches a device that an operator has not accepted, and what was brought before may have been brought to another one.
   const mustBeAccepted = facts.unacceptedSinceMs !== undefined && differences.length > 0;
   if (!isBrought || mustBeAccepted) return waiting(facts, wanted);
   if (!isStable && !areByHand(differences)) return waiting(facts, undefined);

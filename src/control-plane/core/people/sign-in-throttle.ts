@@ -2,7 +2,7 @@ import { addFailure, type Failures, pauseLeft, type PausePolicy, rememberedFailu
 
 /** An attempt to sign in with a password. */
 export interface SignInAttempt {
-  /** The address in the form that is compared. It need not belong to anybody. */
+  /** The address in the form that is compared. A user with it need not exist. */
   readonly emailKey: string;
   /** What `sourceOf` returns for the client. */
   readonly source: string;

@@ -1,4 +1,4 @@
-/** An `AbortController` that costs next to nothing until somebody waits for its signal: thousands of idle sessions have one. */
+/** An `AbortController` that costs next to nothing until its signal is used: thousands of idle sessions have one. */
 export class LazyAbort {
   #isAborted = false;
   #controller: AbortController | undefined;

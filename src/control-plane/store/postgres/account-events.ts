@@ -20,7 +20,7 @@ const READ = /* sql */ `
 const ADD_HEAD = "INSERT INTO account_event_heads (account_id) VALUES ($1) ON CONFLICT DO NOTHING";
 /**
  * Gives ids to events that are committed. Readers that do so at the same time wait for the row of the account, one after the
- * other: whoever is later gives higher ids. Writers of events wait for nobody.
+ * other: the later one gives higher ids. Writers of events do not wait.
  */
 const LOCK_HEAD = "SELECT last_id FROM account_event_heads WHERE account_id = $1 FOR NO KEY UPDATE";
 const NUMBER = /* sql */ `

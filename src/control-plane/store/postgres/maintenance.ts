@@ -42,7 +42,7 @@ export async function markUnfinishedRestored(options: PostgresOptions): Promise<
   await requireStopped(client);
   return await client.transaction(async () => {
     await client.query("DELETE FROM user_sessions");
-    // Whoever has the backup has them, too.
+    // A reader of the backup knows them.
     await client.query("DELETE FROM bus_keys");
     await client.query(START_EVENTS_ANEW);
     await client.query("DELETE FROM login_requests");

@@ -53,7 +53,7 @@ const REPLACE_TOKEN = /* sql */ `
   UPDATE assets SET device_token_hash = next_device_token_hash, next_device_token_hash = NULL
   WHERE uuid = ? AND next_device_token_hash = ? AND ${mayUseNext("assets")}`;
 const FIND_ACCEPTED = "SELECT 1 AS found FROM asset_states WHERE asset_uuid = ? AND accepted_at IS NOT NULL";
-/** Only if nobody has changed them meanwhile. */
+/** Only if they have not changed meanwhile. */
 const SAVE_BOOTS = "UPDATE assets SET boots = ? WHERE uuid = ? AND coalesce(boots, '') = ?";
 const FORGET_BOOTS = "UPDATE assets SET boots = NULL WHERE uuid = ? AND boots IS NOT NULL";
 const DESCRIBE = "UPDATE assets SET name = coalesce(?, name), type = coalesce(?, type) WHERE uuid = ?";

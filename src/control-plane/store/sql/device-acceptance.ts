@@ -7,7 +7,7 @@ import { recordAudit } from "./audit.ts";
 import { change, one, type Work } from "./statement.ts";
 
 /*
- * Which devices were accepted. Until somebody accepts a device, it gets nothing of a fleet's, and nothing that was meant for the
+ * Which devices were accepted. Until an operator accepts a device, it gets nothing of a fleet's, and nothing that was meant for the
  * device whose place it has taken.
  */
 
@@ -25,7 +25,7 @@ const ACCEPT = /* sql */ `
   UPDATE asset_states SET accepted_at = coalesce(accepted_at, ?), reasons = reasons & ~${ACCEPTANCE_BIT | REPLACED_BIT}
   WHERE asset_uuid = ? AND (accepted_at IS NULL OR (reasons & ${ACCEPTANCE_BIT | REPLACED_BIT}) <> 0) ${CHANGED}`;
 const ACCEPT_NEW = `UPDATE asset_states SET accepted_at = ? WHERE asset_uuid = ? AND (? = 1 OR ${ACCEPTS_BY_ITSELF})`;
-/** What was requested before was meant for the device that somebody has accepted. */
+/** What was requested before was meant for the device that an operator has accepted. */
 const WITHDRAW = /* sql */ `
   UPDATE asset_states SET accepted_at = NULL, replaced_at_ms = CAST(? AS BIGINT)
   WHERE asset_uuid = ? AND accepted_at IS NOT NULL AND NOT ${ACCEPTS_BY_ITSELF} ${CHANGED}`;

@@ -247,7 +247,7 @@ export class SqlUserStore implements UserStore {
     yield* one(this.#lockSetUp);
     const code = yield* findCode(codeHash);
     if (codeState(code, ["setup"], at) !== "usable") return "code_not_usable";
-    // A code without an account makes the first one, a code of an account lets somebody into that one alone.
+    // A code without an account makes the first one, a code of an account makes a user of that one alone.
     if (code?.accountId !== (account ? undefined : user.accountId)) return "code_not_usable";
     if (account) {
       if (yield* one(FIND_ANY)) return "users_exist";
@@ -273,7 +273,7 @@ export class SqlUserStore implements UserStore {
     yield* change(REMOVE_SESSIONS, [user.id]);
     yield* removeUnusedCodes(user.id);
     yield* tellChanged(user);
-    // As with the sessions: whoever had the old password may have made them.
+    // As with the sessions: they may have been made with the old password.
     yield* denyApprovedLogins(user.id);
     yield* this.#recordWithKeys(user.id, [], audit);
     return after;

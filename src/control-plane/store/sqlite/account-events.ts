@@ -124,7 +124,7 @@ export class SqliteAccountEventStore implements AccountEventStore {
   }
 
   /**
-   * Sessions of devices are not synced to disk by themselves, so a power cut may have taken events that somebody has read:
+   * Sessions of devices are not synced to disk by themselves, so a power cut may have taken events that a client has read:
    * ids go on above the time of day, which is above all that were given.
    */
   async prepare(): Promise<void> {
