@@ -9,6 +9,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "CONTRIBUTING.md#One test, and debugging/1": "runs tests; test/unit/scripts tests what is selected",
   "docs/agent-updates.md#Making and signing a release/2":
     "compresses for minutes; test/device/agent-updates.test.ts packages and signs with the same functions",
+  "docs/api.md#Generated clients/1": "fetches a generator from the npm registry",
   "docs/guarantees.md#How they are tested/1": "runs tests",
   "docs/compose.md#Two public stacks/1":
     "needs the internet; test/bench/compose-files checks the same file, and test/e2e/apply-files.test.ts applies one",

@@ -12,7 +12,7 @@ if (!parsed.ok) throw parsed.error;
 const { spec } = parsed;
 
 // A group has no steps of its own.
-const ACTIONS = deploymentActionSchema.exclude(["apply"]).options;
+const ACTIONS = deploymentActionSchema.exclude(["apply", "update_agent"]).options;
 const mishaps = fc.array(fc.constantFrom<StepFault>("none", "none", ...STEP_FAULTS), { maxLength: 40 });
 
 /** Nothing that this agent does not do itself. */

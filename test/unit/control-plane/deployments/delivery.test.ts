@@ -66,7 +66,7 @@ function setUp() {
     },
     send: ({ type, deployment_id: id, reason }: { type: string; deployment_id: string; reason?: string }) =>
       sent.push(reason === undefined ? `command ${id}` : `${type} ${id} ${reason}`),
-    supports: () => true,
+    unknownFeatures: new Set(),
     checkLiveness: () => sent.push("ping"),
   } as unknown as DeviceSession;
   const options = { store, executor, findObstacle, credentials: {}, gateway: {} } as unknown as DeviceDeliveryOptions;
