@@ -2,10 +2,11 @@ import { join } from "node:path";
 import { errorText } from "../lib/error-text.ts";
 import { KEYS, PACKAGE_FOLDER, RELEASES_FOLDER } from "../lib/release/paths.ts";
 import { ociArchitecture } from "../lib/release/architecture.ts";
+import { readDescription } from "../lib/release/description.ts";
+import { readTrustedKeys } from "../lib/release/trusted-keys.ts";
 import { nodeDisk } from "./disk.ts";
 import { Releases } from "./releases.ts";
-import { readTrustedKeys } from "./trusted-keys.ts";
-import { handleRequest, readDescription } from "./updater.ts";
+import { handleRequest } from "./updater.ts";
 
 const ROOT = 0;
 

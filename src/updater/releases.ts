@@ -1,6 +1,7 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { DESCRIPTION } from "../lib/release/paths.ts";
-import { type ReleasesState, readReleases } from "../lib/release/releases-state.ts";
+import { type ReleasesState, readReleases, type Trial } from "../lib/release/releases-state.ts";
 import { compareVersions } from "../lib/release/version-order.ts";
 import type { Disk } from "./disk.ts";
 
@@ -73,6 +74,14 @@ export class Releases {
     this.#disk.rename(this.#path("trial"), this.#path("current"));
     for (const name of ["starts", "ticks"]) this.#disk.remove(this.#path(name));
     this.#disk.remove(this.#path("set-aside", version));
+  }
+
+  /** Ends a trial: the launcher starts the version before. The reason is recorded first, as `release-trial` does. */
+  abandonTrial({ version, attempt }: Trial): void {
+    if (!existsSync(this.#path("set-aside"))) this.#disk.makeFolder(this.#path("set-aside"));
+    this.#replace(join("set-aside", version), `${attempt} cancelled\n`);
+    this.#disk.remove(this.#path("trial"));
+    this.#disk.sync(this.folder);
   }
 
   /** Has the launcher start the package's version in place of older ones. @param version the package's */

@@ -2,22 +2,22 @@ import type { KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { errorText } from "../lib/error-text.ts";
+import { readDescription } from "../lib/release/description.ts";
 import { Fields } from "../lib/release/fields.ts";
+import { findObstacle } from "../lib/release/judge.ts";
 import { parseRequest, type UpdateAnswer, type UpdateRequest } from "../lib/release/messages.ts";
-import { ANSWER_FILE, DESCRIPTION } from "../lib/release/paths.ts";
+import { ANSWER_FILE } from "../lib/release/paths.ts";
 import { readLayer, readRelease } from "../lib/release/read-release.ts";
 import { ReleaseError } from "../lib/release/release-error.ts";
 import { isExecutable, TRIAL_TICK_S, versionToStart } from "../lib/release/releases-state.ts";
 import { verifiedStatement } from "../lib/release/statement.ts";
 import type { Disk } from "./disk.ts";
 import { Handover } from "./handover.ts";
-import { findObstacle } from "./judge.ts";
 import { Releases } from "./releases.ts";
 import { unpack } from "./unpack.ts";
 
 /** Free space that is left to others, in bytes. */
 const MIN_FREE_BYTES = 64 * 1024 * 1024;
-const MAX_DESCRIPTION_BYTES = 4096;
 const DEFAULT_TRIAL_S = 900;
 const MIN_TRIAL_S = TRIAL_TICK_S;
 const MAX_TRIAL_S = 86_400;
@@ -51,11 +51,12 @@ async function answerTo(options: UpdaterOptions, releases: Releases): Promise<An
     using handover = new Handover(options.stateFolder);
     const request = parseRequest(handover.readRequest());
     id = request.id;
-    const version =
-      request.action === "confirm"
-        ? confirm(releases, request.version)
-        : await install(options, { releases, handover, request });
-    return { id, ok: true, version };
+    if (request.action === "install") {
+      const version = await install(options, { releases, handover, request });
+      return { id, ok: true, version };
+    }
+    const { action, version } = request;
+    return { id, ok: true, version: action === "confirm" ? confirm(releases, version) : abandon(releases, version) };
   } catch (error) {
     const code = error instanceof ReleaseError ? error.code : "failed";
     return { id, ok: false, code, message: errorText(error) };
@@ -68,6 +69,15 @@ function confirm(releases: Releases, version: string): string {
   if (trial === undefined && current === version) return version;
   if (trial?.version !== version) throw new ReleaseError("not_on_trial", `release ${version} is not on trial`);
   releases.confirmTrial(version);
+  return version;
+}
+
+function abandon(releases: Releases, version: string): string {
+  const { trial, setAside } = releases.read();
+  // Asked again, after a kill before the answer.
+  if (!trial && setAside.has(version)) return version;
+  if (trial?.version !== version) throw new ReleaseError("not_on_trial", `release ${version} is not on trial`);
+  releases.abandonTrial(trial);
   return version;
 }
 
@@ -125,13 +135,6 @@ function readRunning(
   chosen: string,
 ): { readonly version: string; readonly floor: string } {
   return readDescription(chosen === "package" ? packageFolder : join(releasesFolder, chosen));
-}
-
-/** @throws {ReleaseError} */
-export function readDescription(folder: string): { readonly version: string; readonly floor: string } {
-  const path = join(folder, DESCRIPTION);
-  const fields = Fields.parse(path, readFileSync(path).subarray(0, MAX_DESCRIPTION_BYTES));
-  return { version: fields.version("version"), floor: fields.version("floor") };
 }
 
 /** Reads what the device's owner has configured. An unreadable configuration allows nothing beyond the defaults. */

@@ -10,6 +10,9 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/agent-updates.md#Making and signing a release/2":
     "compresses for minutes; test/device/agent-updates.test.ts packages and signs with the same functions",
   "docs/api.md#Generated clients/1": "fetches a generator from the npm registry",
+  "docs/agent-updates.md#From the control plane/1": "needs oras, which Debian 12 has not",
+  "docs/api.md#Update the agent/1":
+    "needs a registry with a release; test/integration/control-plane/update-agent.test.ts sends it",
   "docs/guarantees.md#How they are tested/1": "runs tests",
   "docs/compose.md#Two public stacks/1":
     "needs the internet; test/bench/compose-files checks the same file, and test/e2e/apply-files.test.ts applies one",

@@ -4,6 +4,7 @@ import { ContentIndex } from "../contents/content-index.ts";
 import { DeviceContents } from "../contents/device-contents.ts";
 import { imagesNeeded } from "../core/image/images-needed.ts";
 import { ImagesInUse } from "../contents/images-in-use.ts";
+import { BlobDownloader } from "../download/blob-download.ts";
 import { createImageDownloader } from "../download/image-downloader.ts";
 import type { DownloadConfig } from "./settings.ts";
 import { PartStore } from "../download/part-store.ts";
@@ -32,6 +33,8 @@ export interface DownloadServices {
 
 export interface Downloads {
   readonly downloader: ImageDownloader;
+  /** Downloads what the engine does not get. */
+  readonly blobs: BlobDownloader;
   /** Removes old partial downloads. */
   readonly sweeper: PartSweeper;
   readonly imagesInUse: ImagesInUse;
@@ -50,10 +53,19 @@ export function createDownloads(services: DownloadServices): Downloads {
   const sweeper = new PartSweeper({ engine, parts, pulls, ...sweeping, clock, logger });
   const imagesInUse = new ImagesInUse();
   const index = new ContentIndex(config.contentsDirectory, () => clock.now());
-  const downloader = createImageDownloader({
-    engine,
+  const fetching = {
     registry,
     parts,
+    makeRoom: () => sweeper.makeRoom(),
+    clock,
+    random,
+    bounds: config.bounds,
+    stallMs: config.stallMs,
+    rate: () => gate.rate(),
+  };
+  const downloader = createImageDownloader({
+    ...fetching,
+    engine,
     pulls,
     contents: new DeviceContents({
       engine,
@@ -64,16 +76,10 @@ export function createDownloads(services: DownloadServices): Downloads {
       logger,
       collectYoung,
     }),
-    makeRoom: () => sweeper.makeRoom(),
-    clock,
     logger,
-    random,
-    bounds: config.bounds,
-    stallMs: config.stallMs,
-    rate: () => gate.rate(),
     collectYoung,
   });
-  return { downloader, sweeper, imagesInUse };
+  return { downloader, blobs: new BlobDownloader(fetching), sweeper, imagesInUse };
 }
 
 /** Does nothing without Node.js's option `--expose-gc`. */

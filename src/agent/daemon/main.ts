@@ -68,6 +68,7 @@ import { RELEASES_FOLDER } from "../../lib/release/paths.ts";
 import { ociArchitecture } from "../../lib/release/architecture.ts";
 import { watchTrial } from "../updates/watch-trial.ts";
 import { createPreviousLogs } from "../store/previous-logs.ts";
+import { createAgentUpdates, unencryptedService, withAgentUpdates } from "./agent-updates.ts";
 import { createDownloads } from "./downloads.ts";
 import { createRemoteAccess } from "./remote-access.ts";
 import { openLog } from "./open-log.ts";
@@ -124,6 +125,7 @@ async function run(start: Start): Promise<void> {
   // Not awaited: a file system that hangs must not block the start.
   void reportUnresolvedDenyRules(config.policy, base.host, logger);
   deployments.resume();
+  apps.updates.resume();
   owned.use(reportStatus({ manager, uplink, store, clock }));
   owned.use(flushCompileCache(clock));
   owned.use(feedWatchdog(manager, clock));
@@ -230,12 +232,15 @@ function openImages(base: Base, engineGroup: EngineGroup, { gate, ledger }: Traf
     userAgent: `edge-agent/${VERSION}`,
     trust: createTrustSource({
       extraCa: config.extraCa,
-      registries: config.registries,
+      registries: [...unencryptedService(config), ...config.registries],
       engineInsecure: async (signal) => (await engineInfo(signal)).insecureRegistries,
     }),
   });
   const downloads = { engine, registry, host, gate, crashGuard, store, clock, random, logger };
-  const { downloader, sweeper, imagesInUse } = createDownloads({ ...downloads, config: toDownloadConfig(config) });
+  const { downloader, blobs, sweeper, imagesInUse } = createDownloads({
+    ...downloads,
+    config: toDownloadConfig(config),
+  });
   owned.use(downloader);
   const services = {
     engine,
@@ -258,7 +263,7 @@ function openImages(base: Base, engineGroup: EngineGroup, { gate, ledger }: Traf
     gate,
     ledger,
   } satisfies ImageServices;
-  return { services, images: createImageProvider(services), sweeper, imagesInUse };
+  return { services, images: createImageProvider(services), blobs, sweeper, imagesInUse };
 }
 
 type Apps = ReturnType<typeof openApps>;
@@ -294,8 +299,10 @@ function openApps(base: Base, { engineMeter, engineInfo }: EngineGroup, group: I
   const idleGc = owned.use(createIdleGc({ clock, collect: globalThis.gc && compacting(globalThis.gc) }));
   owned.use(store.onChange(idleGc.onWork));
   owned.use(removePreviousLogs({ ...services, store, isRebuilding: rebuild.isSet }));
-  const commands = refuseUnstorable(deployments, () => stateWatch.onFailedWrite());
-  return { services, deployments, commands, reconciler, cleaner, idleGc };
+  const isWorking = (): boolean => deployments.isWorking;
+  const updates = owned.use(createAgentUpdates({ ...services, store, config, blobs: group.blobs, isWorking }));
+  const commands = refuseUnstorable(withAgentUpdates(deployments, updates), () => stateWatch.onFailedWrite());
+  return { services, deployments, updates, commands, reconciler, cleaner, idleGc };
 }
 
 type Link = ReturnType<typeof openLink>;

@@ -21,7 +21,7 @@ export function costLimitsOf({ config }: Pick<ImageServices, "config">, request:
  */
 export async function registryAuthFor(
   { credentials }: Pick<ImageServices, "credentials">,
-  { auth, reference, signal }: ImageRequest,
+  { auth, reference, signal }: Pick<ImageRequest, "auth" | "reference" | "signal">,
 ): Promise<RegistryAuth | undefined> {
   if (!auth) return await credentials.lookup(imageAddress(reference).registry, signal);
   return "token" in auth

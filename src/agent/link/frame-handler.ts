@@ -165,9 +165,9 @@ export class FrameHandler implements Disposable {
           commands.apply(frame.deployment_id, frame.request, frame.options),
         );
       case "update_agent":
-        return this.#acceptCommand(pump, frame.deployment_id, () => {
-          throw new EdgeError("AgentUpdateUnsupported");
-        });
+        return this.#acceptCommand(pump, frame.deployment_id, (commands) =>
+          commands.updateAgent(frame.deployment_id, frame.request, frame.options),
+        );
       case "cancel":
         return this.#cancel(frame.deployment_id, frame.reason);
       case "event_ack":

@@ -54,6 +54,8 @@ export interface CommandHandler {
   change(deploymentId: string, request: ChangeRequest): void;
   /** Returns once the group of apps is on disk. Idempotent. Throws like `deploy`. */
   apply(deploymentId: string, request: unknown, options?: DeployOptions): void;
+  /** Returns once the update of the agent itself is on disk. Idempotent. Throws like `deploy`. */
+  updateAgent(deploymentId: string, request: unknown, options?: DeployOptions): void;
   /** Returns once the cancel is on disk. Ignores an unknown deployment. */
   cancel(deploymentId: string, reason: CancelReason): void;
   /** Returns the deployments whose final event is not acknowledged yet, for `hello`. */

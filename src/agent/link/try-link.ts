@@ -56,6 +56,9 @@ const NO_COMMANDS: CommandHandler = {
   apply() {
     throw new Error("this connection takes no commands");
   },
+  updateAgent() {
+    throw new Error("this connection takes no commands");
+  },
   cancel() {
     throw new Error("this connection takes no commands");
   },

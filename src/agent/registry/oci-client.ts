@@ -81,7 +81,7 @@ class OciClient implements RegistryClient {
     const configBytes = await this.#readConfig(target, config, signal);
     const configuration = parseConfiguration(configBytes);
     // An index names platforms; a single image has its platform only here.
-    if (found.indexDigest === undefined) requireRunnable(configuration, platform);
+    if (!found.index) requireRunnable(configuration, platform);
     const diffIds = configuration.rootfs.diff_ids;
     if (diffIds.length !== layers.length) {
       throw new RegistryError("unsupported", "the image's configuration and manifest list different layers");
@@ -91,7 +91,7 @@ class OciClient implements RegistryClient {
       registry,
       repository,
       digest: found.digest,
-      ...(found.indexDigest !== undefined && { indexDigest: found.indexDigest }),
+      ...(found.index && { indexDigest: found.index.digest, index: found.index.bytes }),
       mediaType: found.mediaType,
       manifest: found.bytes,
       config,
@@ -178,7 +178,7 @@ class OciClient implements RegistryClient {
   }
 
   async #findManifest(target: Target, name: string, platform: Platform, signal: AbortSignal) {
-    let indexDigest: string | undefined;
+    let index: { readonly digest: string; readonly bytes: Uint8Array } | undefined;
     let nextName = name;
     for (let depth = 0; depth <= MAX_INDEX_DEPTH; depth++) {
       const response = await this.#get(target, `manifests/${nextName}`, { Accept: ACCEPT }, signal);
@@ -188,9 +188,9 @@ class OciClient implements RegistryClient {
       const digest = digestOf(bytes);
       if (parsed.kind === "image") {
         const { manifest, mediaType } = parsed;
-        return { digest, indexDigest, mediaType, manifest, bytes };
+        return { digest, index, mediaType, manifest, bytes };
       }
-      indexDigest ??= digest;
+      index ??= { digest, bytes };
       nextName = chooseFrom(parsed.index, platform);
     }
     throw new RegistryError("unsupported", "the reference leads to nested indexes");

@@ -2,9 +2,10 @@ import type { DeployOptions } from "../../protocol/apps/deploy-request.ts";
 import type { AppSpec } from "../../protocol/apps/app-spec.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import { accept, acceptNew, type ChangeRequest, toRequestFailure } from "../core/deployment/accept.ts";
+import { type CancelReason, cancelledBecause } from "../core/deployment/cancelled.ts";
 import { stepEvents } from "../core/deployment/step-events.ts";
 import type { ConcurrentDeployment } from "../core/deployment/check.ts";
-import { type AppRecord, type DeploymentRecord, type Failure, newRecord } from "../core/deployment/record.ts";
+import { type AppRecord, type DeploymentRecord, newRecord } from "../core/deployment/record.ts";
 import { hostPortsOf } from "../core/host/host-port.ts";
 import { acceptGroup } from "../core/apply/accept-group.ts";
 import { requestedDeploymentId } from "../core/apply/child-id.ts";
@@ -32,17 +33,9 @@ interface ActiveGroup {
 }
 
 type Origin = DeploymentRecord["origin"];
-type CancelReason = Parameters<CommandHandler["cancel"]>[1];
-
-const CANCEL_MESSAGES: Readonly<Record<CancelReason, string>> = {
-  requested: "The deployment was cancelled.",
-  timeout: "The deployment was cancelled because it did not end in time.",
-  not_reachable: "The deployment was cancelled because it had been reported as not reachable.",
-  unknown: "The deployment was cancelled by the control plane.",
-};
 
 /** All deployments of the device: accepts commands, runs them concurrently, and resumes them after a restart. */
-export class DeviceDeployments implements CommandHandler, AsyncDisposable {
+export class DeviceDeployments implements Omit<CommandHandler, "updateAgent">, AsyncDisposable {
   readonly #services: DeployServices;
   readonly #isRebuilding: () => boolean;
   readonly #runs = new Map<string, ActiveRun>();
@@ -129,7 +122,7 @@ export class DeviceDeployments implements CommandHandler, AsyncDisposable {
   }
 
   cancel(deploymentId: string, reason: CancelReason): void {
-    const failure: Failure = { code: "DeploymentCancelled", message: CANCEL_MESSAGES[reason], step: "done" };
+    const failure = cancelledBecause(reason);
     const active = this.#runs.get(deploymentId) ?? this.#groups.get(deploymentId);
     if (active) {
       active.run.fail(failure);
@@ -184,6 +177,11 @@ export class DeviceDeployments implements CommandHandler, AsyncDisposable {
     };
   }
 
+  /** Whether a deployment is doing something, and not only waiting. */
+  get isWorking(): boolean {
+    return [...this.#runs.values()].some(({ isWaiting }) => !isWaiting);
+  }
+
   /** How many deployments have ended since the start: each may have left something that no app needs any more. */
   get endedRuns(): number {
     return this.#endedRuns;
@@ -197,12 +195,12 @@ export class DeviceDeployments implements CommandHandler, AsyncDisposable {
     await Promise.all(all.map(({ ended }) => ended));
   }
 
-  /** Whether the command was received before. Throws when the disk is full and it was not. */
   #newIntake(): FileIntake {
     const { store, config } = this.#services;
     return new FileIntake(store, config.policy.max_files_bytes);
   }
 
+  /** Whether the command was received before. Throws when the disk is full and it was not. */
   #isKnown(deploymentId: string): boolean {
     const { store } = this.#services;
     if (store.deployment(deploymentId) || store.finalStatusOf(deploymentId)) return true;
@@ -229,15 +227,15 @@ export class DeviceDeployments implements CommandHandler, AsyncDisposable {
 
   /** The deployment, or group, that is working on the app or is going to, except dry runs. */
   #activeOn(app: string): string | undefined {
-    const records = [...this.#runs.values()].map(({ run }) => run.record);
     const inGroups = [...this.#groups.values()].flatMap(({ run }) => run.children);
-    const active = [...records, ...inGroups].find((record) => record.app === app && !record.options.dry_run);
+    const active = [...[...this.#runs.values()].map(({ run }) => run.record), ...inGroups].find(
+      (record) => record.app === app && !record.options.dry_run,
+    );
     return active && (active.group?.id ?? active.id);
   }
 
   #launch(record: DeploymentRecord, options: { readonly isResumed: boolean; readonly announced?: "check" }): void {
-    const turn = options.isResumed ? this.#turn(record) : undefined;
-    void this.#begin(this.#createRun(record, options), turn);
+    void this.#begin(this.#createRun(record, options), options.isResumed ? this.#turn(record) : undefined);
   }
 
   /** When a resumed deployment may begin; `undefined` if it may at once. */
@@ -297,7 +295,7 @@ export class DeviceDeployments implements CommandHandler, AsyncDisposable {
 
   /** @param group its own record; those of its apps are in the store */
   #launchGroup(group: DeploymentRecord, { isResumed = false } = {}): void {
-    const stored = this.#services.store.deployments().filter((record) => record.group?.id === group.id);
+    const stored = this.#services.store.deployments().filter(({ group: own }) => own?.id === group.id);
     const children = isResumed ? stored.map((child) => afterCrashes(child, this.#services)) : stored;
     const turn = isResumed ? this.#turn(group) : undefined;
     const run = new GroupRun({

@@ -1,8 +1,10 @@
 import { EdgeError } from "../../protocol/errors/errors.ts";
+import type { CommandHandler } from "../link/ports.ts";
 import { StoreError } from "../store/store.ts";
 import type { DeviceDeployments } from "./deployments.ts";
 
-type Commands = Pick<DeviceDeployments, "deploy" | "change" | "apply" | "cancel" | "openDeployments" | "isBusy">;
+type Commands = Pick<DeviceDeployments, "deploy" | "change" | "apply" | "cancel" | "openDeployments" | "isBusy"> &
+  Pick<CommandHandler, "updateAgent">;
 
 /**
  * Refuses commands that cannot be stored, with the reason. What is known already, such as a repeated command, needs no
@@ -29,6 +31,7 @@ export function refuseUnstorable(
     deploy: (...args) => refusing(() => deployments.deploy(...args)),
     change: (...args) => refusing(() => deployments.change(...args)),
     apply: (...args) => refusing(() => deployments.apply(...args)),
+    updateAgent: (...args) => refusing(() => deployments.updateAgent(...args)),
     cancel: (...args) => deployments.cancel(...args),
     openDeployments: () => deployments.openDeployments(),
     isBusy: (app) => deployments.isBusy(app),

@@ -19,7 +19,8 @@ export interface Resumption {
 export function planResumption(services: ResumptionServices): Resumption {
   const { store, crashGuard } = services;
   const all = store.deployments();
-  const open = all.filter(({ outcome }) => outcome === "pending");
+  // An update of the agent is resumed by itself: it goes through restarts, and its trial has a count of its own.
+  const open = all.filter(({ outcome, action }) => outcome === "pending" && action !== "update_agent");
   const apps = store.apps().map(({ name }) => name);
   crashGuard.start([...new Set(open.map(workOf))], apps);
   const sorted = crashGuard.sorted(open, workOf).map((record) => afterCrashes(record, services));

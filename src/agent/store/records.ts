@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { agentUpdateSchema } from "../../protocol/agents/agent-update.ts";
 import { appChangeSchema } from "../../protocol/apps/app-change.ts";
 import { appSpecSchema } from "../../protocol/apps/app-spec.ts";
 import { deployOptionsSchema } from "../../protocol/apps/deploy-request.ts";
@@ -68,6 +69,11 @@ export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z
         onFailure: z.enum(["rollback", "keep"]),
         expect: z.string().exactOptional(),
         fleet: z.object({ name: z.string(), revision: z.int() }).exactOptional(),
+      })
+      .exactOptional(),
+    agentUpdate: agentUpdateSchema
+      .extend({
+        handedOver: z.object({ request: z.string(), version: z.string(), attempt: z.int().min(0) }).exactOptional(),
       })
       .exactOptional(),
     group: z

@@ -18,6 +18,7 @@ const REASONS: Readonly<Record<string, string>> = {
   unconfirmed: "it was not confirmed in time",
   unwritable: "its starts could not be recorded, since the disk cannot be written",
   pinned: "this device was pinned to another version",
+  cancelled: "its update was cancelled",
 };
 
 /** Describes why a version was set aside, without a stop. */

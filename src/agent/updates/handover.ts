@@ -6,6 +6,7 @@ import {
   openSync,
   readFileSync,
   readSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -64,10 +65,14 @@ export function readParts(readFile: ReadFile, { paths }: Pick<Release, "paths">)
 export function handOver(stateDir: string, parts: readonly ReleasePart[]): void {
   const target = handedLayout(stateDir);
   rmSync(target, { recursive: true, force: true });
+  writeParts(target, parts);
+}
+
+function writeParts(folder: string, parts: readonly ReleasePart[]): void {
   for (const { path, content } of parts) {
-    const file = join(target, ...path);
+    const file = join(folder, ...path);
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    writeFileSync(file, content, { mode: 0o600 });
+    writeFileSync(file, content, { mode: 0o600, flush: true });
   }
 }
 
@@ -79,13 +84,39 @@ export function becomeOwnerOf(stateDir: string): void {
   process.setuid?.(uid);
 }
 
+/**
+ * Puts a release where the updater reads it, in place of an earlier one: what is there is the whole of one or of the other, also
+ * after a power cut.
+ *
+ * @param addLayer adds the layer to the folder of the new one
+ */
+export async function replaceLayout<T>(
+  stateDir: string,
+  documents: readonly ReleasePart[],
+  addLayer: (folder: string) => Promise<T>,
+): Promise<T> {
+  const target = handedLayout(stateDir);
+  const next = `${target}.next`;
+  rmSync(next, { recursive: true, force: true });
+  writeParts(next, documents);
+  const added = await addLayer(next);
+  rmSync(target, { recursive: true, force: true });
+  renameSync(next, target);
+  return added;
+}
+
 /** Asks the updater, which systemd starts when the file has changed. @returns the request's id */
 export function askUpdater(stateDir: string, request: UpdateRequestWithoutId): string {
   const id = randomBytes(16).toString("hex");
+  askUpdaterAs(stateDir, { id, ...request });
+  return id;
+}
+
+/** Asks the updater, once more if the request was made before. */
+export function askUpdaterAs(stateDir: string, request: UpdateRequest): void {
   const path = join(stateDir, HANDOVER, REQUEST_FILE);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  writeAtomically(path, JSON.stringify({ id, ...request }), { mode: 0o600 });
-  return id;
+  writeAtomically(path, JSON.stringify(request), { mode: 0o600 });
 }
 
 type UpdateRequestWithoutId = UpdateRequest extends infer Request

@@ -59,7 +59,7 @@ function finalityNote({ finalized_until: until, start_time, end_time }: Usage): 
   return `${NOT_FINAL_MARK} From ${formatTime(until)} UTC on, usage may still change.`;
 }
 
-const PURPOSES = ["control", "telemetry", "logs", "pulls", "remote_access"] as const;
+const PURPOSES = ["control", "telemetry", "logs", "pulls", "remote_access", "agent"] as const;
 
 /**
  * Renders one line per day: the agent's traffic by purpose, the device's traffic, and the usage the operator counted.
@@ -76,7 +76,10 @@ export function renderDataUsage(usage: DataUsage, theme: Theme, width: number | 
   });
   const columns: Column<Row>[] = [
     { header: "DAY", cell: ({ day }) => sanitizeLine(day) },
-    ...PURPOSES.map((purpose) => number(purpose.toUpperCase(), (row) => row.agent[purpose])),
+    // Releases of the agent are rare.
+    ...PURPOSES.filter((purpose) => purpose !== "agent" || rows.some((row) => row.agent[purpose])).map((purpose) =>
+      number(purpose.toUpperCase(), (row) => row.agent[purpose]),
+    ),
     number("OVERHEAD~", (row) => row.overhead),
     number("DEVICE", (row) => row.device),
     number("SIM", (row) => row.sim),

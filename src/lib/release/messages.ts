@@ -10,7 +10,8 @@ export type UpdateRequest =
       /** Whether a version that was set aside is tried again. */
       readonly again: boolean;
     }
-  | { readonly id: string; readonly action: "confirm"; readonly version: string };
+  /** The version on trial works; or it is not wanted any more, and the device goes back. */
+  | { readonly id: string; readonly action: "confirm" | "abandon"; readonly version: string };
 
 /** What became of a request. The code is that of a `ReleaseError`, perhaps of another version. */
 export type UpdateAnswer =
@@ -23,8 +24,8 @@ const ID = /^[0-9a-f]{1,32}$/;
 export function parseRequest(json: Uint8Array): UpdateRequest {
   const fields = Fields.parse("the request", json);
   const id = fields.text("id", ID);
-  const action = fields.text("action", /^(?:install|confirm)$/);
-  if (action === "confirm") return { id, action, version: fields.version("version") };
+  const action = fields.text("action", /^(?:install|confirm|abandon)$/);
+  if (action === "confirm" || action === "abandon") return { id, action, version: fields.version("version") };
   return { id, action: "install", downgrade: fields.flag("downgrade"), again: fields.flag("again") };
 }
 

@@ -147,7 +147,7 @@ export function readBlob(readFile: ReadFile, { digest, bytes }: Blob, maxBytes: 
   return content;
 }
 
-function pathOf(digest: string): readonly string[] {
+export function pathOf(digest: string): readonly string[] {
   return ["blobs", ...digest.split(":")];
 }
 

@@ -19,7 +19,7 @@ export interface Trial {
   readonly maxTicks: number;
 }
 
-/** Why a version was set aside: `crashed`, `unconfirmed`, `unwritable`, `pinned`. */
+/** Why a version was set aside: `crashed`, `unconfirmed`, `unwritable`, `pinned`, `cancelled`. */
 export interface SetAside {
   readonly attempt: number;
   readonly reason: string;

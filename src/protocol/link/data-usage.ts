@@ -10,7 +10,7 @@ const reportedAppName = z
   .regex(/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/, "must be the name of an app");
 
 /** What the agent's own traffic is for. */
-export const trafficPurposeSchema = z.enum(["control", "telemetry", "logs", "pulls", "remote_access"]);
+export const trafficPurposeSchema = z.enum(["control", "telemetry", "logs", "pulls", "remote_access", "agent"]);
 export type TrafficPurpose = z.output<typeof trafficPurposeSchema>;
 
 const bytes = z.int().min(0);

@@ -27,6 +27,11 @@ export class CommandRecorder implements CommandHandler {
     this.applied.push({ id: deploymentId, request });
   }
 
+  updateAgent(deploymentId: string, request: unknown): void {
+    this.onDeploy(deploymentId);
+    this.applied.push({ id: deploymentId, request });
+  }
+
   cancel(deploymentId: string, reason: string): void {
     this.cancelled.push({ id: deploymentId, reason });
   }

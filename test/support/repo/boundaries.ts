@@ -29,7 +29,7 @@ const AGENT: Readonly<Record<string, readonly string[]>> = {
   telemetry: [],
   live: ["apps", "engine", "host", "link", "store", "telemetry"],
   streams: ["apps", "engine", "link"],
-  updates: ["engine", "link", "store"],
+  updates: ["download", "engine", "images", "ledger", "link", "registry", "steps", "store"],
   local: ["apps", "cleanup", "config", "engine", "host", "ledger", "link", "steps", "store"],
   service: ["config", "link", "store"],
   doctor: ["config", "engine", "host", "link", "net", "registry", "store", "updates"],
@@ -170,7 +170,7 @@ const PARTS: readonly Part[] = [
   },
   {
     folder: "src/lib/release/",
-    mayImport: ["src/protocol/values/bounded-json.ts"],
+    mayImport: ["src/lib/error-text.ts", "src/protocol/values/bounded-json.ts"],
     packages: ["node:crypto", "node:fs", "node:path"],
   },
   { folder: "src/lib/", mayImport: ["src/protocol/"] },

@@ -7,7 +7,7 @@ import { type UpdateAnswer } from "../../../src/lib/release/messages.ts";
 import { digestOf } from "../../../src/lib/release/read-release.ts";
 import { type ReleasesState, readReleases } from "../../../src/lib/release/releases-state.ts";
 import { type Disk, nodeDisk } from "../../../src/updater/disk.ts";
-import { readTrustedKeys } from "../../../src/updater/trusted-keys.ts";
+import { readTrustedKeys } from "../../../src/lib/release/trusted-keys.ts";
 import { handleRequest } from "../../../src/updater/updater.ts";
 import { run } from "../command.ts";
 import { tempDir } from "../temp-dir.ts";

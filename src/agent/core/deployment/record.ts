@@ -1,3 +1,4 @@
+import type { AgentUpdate } from "../../../protocol/agents/agent-update.ts";
 import type { AppChange } from "../../../protocol/apps/app-change.ts";
 import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 import type { Apply, AppDependency } from "../../../protocol/apps/apply.ts";
@@ -59,6 +60,8 @@ export interface DeploymentRecord {
   readonly madeDirectories?: readonly string[];
   /** With action `apply`: how the group is carried out. Its apps have records of their own, with `group`. */
   readonly apply?: ApplySettings;
+  /** With action `update_agent`: the release, and how far it has come. */
+  readonly agentUpdate?: AgentUpdateState;
   /** Set in the deployment of one app of a group. Its events are the group's, and it is forgotten with it. */
   readonly group?: GroupMembership;
   /** In the deployment of one app of a group: which success it was. */
@@ -72,6 +75,18 @@ export interface DeploymentRecord {
 export interface LeftContainer {
   readonly id: string;
   readonly name: string;
+}
+
+/** An update of the agent. The version on trial and the one before carry it on, by what this says. */
+export interface AgentUpdateState extends AgentUpdate {
+  /** Set before the updater is asked. */
+  readonly handedOver?: {
+    /** Id of the request to the updater. */
+    readonly request: string;
+    readonly version: string;
+    /** The number of the trial that was seen; 0 before the first. */
+    readonly attempt: number;
+  };
 }
 
 export interface ApplySettings extends Pick<Apply, "expect" | "fleet"> {

@@ -22,6 +22,8 @@ export interface ResolvedImage {
   readonly digest: string;
   /** Digest of the image index, if the reference names one. */
   readonly indexDigest?: string;
+  /** That index, byte for byte. */
+  readonly index?: Uint8Array;
   /** Media type of the platform's manifest. */
   readonly mediaType: string;
   /** The platform's manifest, byte for byte. */

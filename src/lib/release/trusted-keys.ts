@@ -1,8 +1,8 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { errorText } from "../lib/error-text.ts";
-import { ReleaseError } from "../lib/release/release-error.ts";
+import { errorText } from "../error-text.ts";
+import { ReleaseError } from "./release-error.ts";
 
 const GROUP_OR_OTHERS_WRITE = 0o022;
 

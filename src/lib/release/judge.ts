@@ -1,8 +1,8 @@
-import { ReleaseError } from "../lib/release/release-error.ts";
-import type { ReleasesState } from "../lib/release/releases-state.ts";
-import type { Statement } from "../lib/release/statement.ts";
-import type { UpdateRequest } from "../lib/release/messages.ts";
-import { compareVersions } from "../lib/release/version-order.ts";
+import { ReleaseError } from "./release-error.ts";
+import type { ReleasesState } from "./releases-state.ts";
+import type { Statement } from "./statement.ts";
+import type { UpdateRequest } from "./messages.ts";
+import { compareVersions } from "./version-order.ts";
 
 export interface InstallFacts {
   readonly statement: Pick<Statement, "version" | "floor">;

@@ -1,0 +1,83 @@
+import { join } from "node:path";
+import { ociArchitecture } from "../../lib/release/architecture.ts";
+import { KEYS, PACKAGE_FOLDER, RELEASES_FOLDER } from "../../lib/release/paths.ts";
+import { readTrustedKeys } from "../../lib/release/trusted-keys.ts";
+import type { AgentUpdate } from "../../protocol/agents/agent-update.ts";
+import { cancelledBecause } from "../core/deployment/cancelled.ts";
+import type { Config } from "../config/load.ts";
+import { registryAuthFor } from "../images/request.ts";
+import type { CommandHandler } from "../link/ports.ts";
+import type { RegistryTrust } from "../registry/trust.ts";
+import type { DeviceDeployments } from "../steps/deployments.ts";
+import { AgentUpdates, type UpdateServices } from "../updates/agent-updates.ts";
+import type { ReleaseLocation } from "../updates/find-release.ts";
+import type { ImageServices } from "../images/ports.ts";
+
+const ROOT = 0;
+
+interface Options extends Pick<
+  UpdateServices,
+  "store" | "registry" | "blobs" | "gate" | "ledger" | "pullSlots" | "isWorking" | "clock" | "random" | "logger"
+> {
+  readonly config: Config;
+  readonly credentials: ImageServices["credentials"];
+  readonly host: ImageServices["host"];
+}
+
+/** Creates the part that updates the agent itself. */
+export function createAgentUpdates({ config, credentials, host, ...services }: Options): AgentUpdates {
+  const { agent_updates: settings, deploy } = config;
+  return new AgentUpdates({
+    ...services,
+    pullAttempts: deploy.pull_attempts,
+    maxDownloadBytes: deploy.max_download_bytes,
+    freeBytes: (path) => host.freeBytes(path),
+    locate: async (update, auth, signal) => {
+      if (update.served) return servedLocation(update.served, config);
+      const reference = update.image ?? "";
+      return { reference, auth: await registryAuthFor({ credentials }, { auth, reference, signal }) };
+    },
+    readKeys: () => readTrustedKeys(join(PACKAGE_FOLDER, KEYS), ROOT),
+    settings: { mayDowngrade: settings.downgrade, trialS: settings.trial_s },
+    packageFolder: PACKAGE_FOLDER,
+    releasesFolder: RELEASES_FOLDER,
+    stateDir: config.state_dir,
+    program: process.argv[1] ?? "",
+    architecture: ociArchitecture(process.arch),
+  });
+}
+
+/** Returns where the service serves a release: at the address that the device connects to, with the device's token. */
+export function servedLocation(
+  { repository, digest }: NonNullable<AgentUpdate["served"]>,
+  { control_plane_url: url, token }: Pick<Config, "control_plane_url" | "token">,
+): ReleaseLocation {
+  const { host } = new URL(url);
+  return { reference: `${host}/${repository}@${digest}`, auth: { kind: "token", token } };
+}
+
+/** A service that is reached without encryption serves releases of the agent in the same way. */
+export function unencryptedService({ control_plane_url: url }: Pick<Config, "control_plane_url">): RegistryTrust[] {
+  const { protocol, host } = new URL(url);
+  return protocol === "ws:" ? [{ host, insecure: true }] : [];
+}
+
+type Commands = Pick<DeviceDeployments, "deploy" | "change" | "apply" | "cancel" | "openDeployments" | "isBusy">;
+
+/** Adds updates of the agent to the commands of a device. */
+export function withAgentUpdates(
+  deployments: Commands,
+  updates: Pick<AgentUpdates, "updateAgent" | "cancel">,
+): Commands & Pick<CommandHandler, "updateAgent"> {
+  return {
+    deploy: (...args) => deployments.deploy(...args),
+    change: (...args) => deployments.change(...args),
+    apply: (...args) => deployments.apply(...args),
+    updateAgent: (...args) => updates.updateAgent(...args),
+    cancel(id, reason) {
+      if (!updates.cancel(id, cancelledBecause(reason))) deployments.cancel(id, reason);
+    },
+    openDeployments: () => deployments.openDeployments(),
+    isBusy: (app) => deployments.isBusy(app),
+  };
+}

@@ -1,0 +1,95 @@
+import { open } from "node:fs/promises";
+import type { Descriptor, RegistryAuth, RegistryClient, ResolvedImage } from "../registry/registry.ts";
+import { DownloadError, toDiskError } from "./download-error.ts";
+import type { DownloaderOptions } from "./downloader-options.ts";
+import { fillPart } from "./fill-part.ts";
+import type { FetchInterruption, TransferProgress } from "./ports.ts";
+import { Throttle } from "./throttle.ts";
+import { Transfer } from "./transfer.ts";
+import { writeAll } from "./write-all.ts";
+
+const CHUNK_BYTES = 256 * 1024;
+
+export interface BlobDownloadRequest {
+  readonly image: Pick<ResolvedImage, "registry" | "repository">;
+  readonly blob: Descriptor;
+  readonly auth: RegistryAuth | undefined;
+  /** The file that gets the blob; created, or replaced. On stable storage when the download resolves. */
+  readonly path: string;
+  readonly onProgress: (progress: TransferProgress) => void;
+  readonly onInterruption: (interruption: FetchInterruption) => void;
+  readonly onReceived: (bytes: number) => void;
+  readonly signal: AbortSignal;
+}
+
+export type BlobDownloaderOptions = Pick<
+  DownloaderOptions,
+  "parts" | "makeRoom" | "clock" | "random" | "bounds" | "stallMs" | "rate"
+> & { readonly registry: Pick<RegistryClient, "openBlob"> };
+
+/** Downloads single blobs, which the engine does not get: resumed after cuts and restarts, as layers of images are. */
+export class BlobDownloader {
+  readonly #options: BlobDownloaderOptions;
+  readonly #throttle: Throttle;
+
+  constructor(options: BlobDownloaderOptions) {
+    this.#options = options;
+    this.#throttle = new Throttle(options.clock, options.rate);
+  }
+
+  /** Resolves when the file has the blob. Rejects with a `DownloadError`, a `RegistryError`, or the signal's reason. */
+  async download(request: BlobDownloadRequest): Promise<TransferProgress> {
+    const { image, blob, auth, path, onProgress, onInterruption, onReceived, signal } = request;
+    const { parts, registry, makeRoom, clock, random, bounds, stallMs } = this.#options;
+    await using lease = await parts.lease(blob);
+    const { part } = lease;
+    const transfer = new Transfer(blob.size);
+    const update = (): void => {
+      transfer.layer(blob.digest, blob.size, part.size);
+      onProgress(transfer.progress);
+    };
+    update();
+    const fill = (): Promise<void> =>
+      fillPart(part, {
+        clock,
+        random,
+        bounds,
+        stallMs,
+        throttle: this.#throttle,
+        open: (offset, aborted) => registry.openBlob(image, blob, { offset, auth, signal: aborted }),
+        onReceived: (bytes) => {
+          transfer.received(bytes);
+          onReceived(bytes);
+        },
+        onAppended: update,
+        onInterruption: (interruption) => {
+          if (interruption.kind === "cut") transfer.cut();
+          onInterruption(interruption);
+        },
+        onDropped: update,
+        signal,
+      });
+    await fill().catch(async (error: unknown) => {
+      const isFull = error instanceof DownloadError && error.kind === "no_space";
+      if (!isFull || !(await makeRoom())) throw error;
+      await fill();
+    });
+    try {
+      await using file = await open(path, "w", 0o600);
+      const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+      for (let at = 0; at < blob.size;) {
+        signal.throwIfAborted();
+        for (const bytes of await part.read(at, blob.size, buffer)) {
+          await writeAll(file, [bytes], at);
+          at += bytes.length;
+        }
+      }
+      await file.sync();
+    } catch (error) {
+      signal.throwIfAborted();
+      throw toDiskError(error, path);
+    }
+    lease.remove();
+    return transfer.progress;
+  }
+}

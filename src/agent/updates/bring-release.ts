@@ -1,0 +1,264 @@
+import { createHash } from "node:crypto";
+import { createReadStream, existsSync, mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { fullJitter } from "../../lib/backoff.ts";
+import { readDescription } from "../../lib/release/description.ts";
+import { findObstacle } from "../../lib/release/judge.ts";
+import { DESCRIPTION } from "../../lib/release/paths.ts";
+import { pathOf, readRelease } from "../../lib/release/read-release.ts";
+import { ReleaseError } from "../../lib/release/release-error.ts";
+import { readReleases } from "../../lib/release/releases-state.ts";
+import { type Statement, verifiedStatement } from "../../lib/release/statement.ts";
+import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import type { AgentUpdateState, DeploymentRecord } from "../core/deployment/record.ts";
+import { runningEvent } from "../core/deployment/step-events.ts";
+import type { PullCost } from "../core/image/image.ts";
+import { findBudgetRefusal, findCostRefusal, projectedBytes } from "../core/image/pull-cost.ts";
+import { decideLookupRetry } from "../core/image/pull-decision.ts";
+import { formatSize } from "../core/text.ts";
+import { PullReporter } from "../images/pull-reporter.ts";
+import { PullSlot } from "../images/pull-slot.ts";
+import { pinToDigest } from "../registry/address.ts";
+import { RegistryError } from "../registry/registry-error.ts";
+import type { UpdateServices } from "./agent-updates.ts";
+import { runningRelease } from "./describe.ts";
+import { findRelease, type FoundRelease } from "./find-release.ts";
+import { handedLayout, layoutReader, replaceLayout } from "./handover.ts";
+
+const RETRY = { baseMs: 1_000, maxMs: 30_000 };
+/** Free space that is left to others, as by the updater. */
+const MIN_FREE_BYTES = 64 * 1024 * 1024;
+
+/** The deployment that an update is, as it comes along. */
+export interface UpdateProgress {
+  readonly record: () => DeploymentRecord;
+  readonly save: (record: DeploymentRecord) => void;
+  readonly tell: (event: EventContent) => void;
+}
+
+export interface PricedRelease {
+  readonly version: string;
+  /** Digest of the release's index. */
+  readonly digest: string;
+  readonly cost: PullCost;
+}
+
+export type BroughtRelease =
+  /** It is what runs. */
+  | { readonly kind: "installed"; readonly version: string }
+  /** A dry run: nothing was downloaded. */
+  | ({ readonly kind: "priced" } & PricedRelease)
+  /** It is where the updater reads it. */
+  | { readonly kind: "ready"; readonly version: string };
+
+/**
+ * Brings a release to where the updater reads it. Whatever can be known before the first byte of it is found out before: the
+ * updater checks all of that again, since it does not trust the agent. Safe to repeat.
+ *
+ * Rejects with a `ReleaseError`, a `RegistryError`, a `DownloadError`, an `EdgeError`, or the signal's reason.
+ */
+export async function bringRelease(
+  services: UpdateServices,
+  progress: UpdateProgress,
+  signal: AbortSignal,
+): Promise<BroughtRelease> {
+  return await new Bringing(services, progress).run(signal);
+}
+
+class Bringing {
+  readonly #services: UpdateServices;
+  readonly #progress: UpdateProgress;
+
+  constructor(services: UpdateServices, progress: UpdateProgress) {
+    this.#services = services;
+    this.#progress = progress;
+  }
+
+  async run(signal: AbortSignal): Promise<BroughtRelease> {
+    this.#requireUpdatable();
+    const { releasesFolder } = this.#services;
+    const { pin, trial } = readReleases(releasesFolder);
+    // Whatever the release is, so nothing is asked about it.
+    if (pin !== undefined) throw new ReleaseError("pinned", `a person has pinned this device to ${pin}`);
+    if (trial) throw new ReleaseError("on_trial", `release ${trial.version} is on trial`);
+    const statementOf = this.#statementReader();
+    const found = await this.#find(statementOf, signal);
+    const { version, index: digest } = found.release.statement;
+    if (version === runningDescription(this.#services).version) return { kind: "installed", version };
+    const obstacle = this.#obstacleTo(found.release.statement);
+    if (obstacle) throw obstacle;
+    const isHanded = await this.#isHanded(digest, statementOf);
+    const cost = costOf(found, isHanded);
+    await this.#requireAffordable(cost, found);
+    if (this.#record.options.dry_run) return { kind: "priced", version, digest, cost };
+    if (!isHanded) await this.#download(found, cost, signal);
+    return { kind: "ready", version };
+  }
+
+  get #record(): DeploymentRecord {
+    return this.#progress.record();
+  }
+
+  get #update(): AgentUpdateState {
+    return this.#record.agentUpdate ?? {};
+  }
+
+  #tell(event: EventContent): void {
+    this.#progress.tell(event);
+  }
+
+  #requireUpdatable(): void {
+    const { packageFolder, releasesFolder, program } = this.#services;
+    const isPackaged = dirname(program) === packageFolder && existsSync(join(packageFolder, DESCRIPTION));
+    if (!isPackaged && runningRelease(program, releasesFolder) === "package")
+      throw new EdgeError("AgentUpdateUnsupported");
+  }
+
+  #statementReader(): (envelope: Uint8Array) => Statement {
+    const keys = this.#services.readKeys();
+    return (envelope) => verifiedStatement(envelope, keys);
+  }
+
+  async #find(statementOf: (envelope: Uint8Array) => Statement, signal: AbortSignal): Promise<FoundRelease> {
+    const { registry, architecture, clock, random, pullAttempts, ledger } = this.#services;
+    for (let attempt = 1; ; attempt++) {
+      const location = await this.#services.locate(this.#update, this.#record.options.registry_auth, signal);
+      const reference = pinToDigest(location.reference, this.#record.digest);
+      if (attempt === 1) this.#tell(runningEvent("checking", `Asking the registry for release ${location.reference}.`));
+      try {
+        const found = await findRelease(registry, { ...location, reference }, { statementOf, architecture }, signal);
+        ledger.count({ purpose: "agent", direction: "received", bytes: found.receivedBytes });
+        this.#progress.save({ ...this.#record, digest: found.release.statement.index });
+        const { version } = this.#update;
+        if (version !== undefined && version !== found.release.statement.version)
+          throw new ReleaseError("malformed", `the release is ${found.release.statement.version}, and not ${version}`);
+        return found;
+      } catch (error) {
+        if (!(error instanceof RegistryError)) throw error;
+        if (error.receivedBytes > 0)
+          ledger.count({ purpose: "agent", direction: "received", bytes: error.receivedBytes });
+        const lookup = { reference, policy: "newest" as const, attempt, attempts: pullAttempts, requiresCost: true };
+        const hasCredentials = location.auth !== undefined;
+        if (decideLookupRetry(error.kind, { ...lookup, hasCredentials, present: false }) !== "retry") throw error;
+        const delay = fullJitter(attempt, RETRY, random());
+        const again = `attempt ${attempt + 1} of ${pullAttempts} in ${Math.ceil(delay / 1000)} s`;
+        this.#tell(runningEvent("checking", `The registry cannot be reached (${error.message}); ${again}.`));
+        await clock.sleep(delay, signal);
+      }
+    }
+  }
+
+  #obstacleTo(statement: Statement): ReleaseError | undefined {
+    const { settings } = this.#services;
+    const { downgrade = false, again = false } = this.#update;
+    return findObstacle({
+      statement,
+      running: runningDescription(this.#services),
+      state: readReleases(this.#services.releasesFolder),
+      request: { downgrade, again },
+      mayDowngrade: settings.mayDowngrade,
+    });
+  }
+
+  async #requireAffordable(cost: PullCost, { release }: FoundRelease): Promise<void> {
+    const { freeBytes, stateDir } = this.#services;
+    const refusal = findCostRefusal(cost, { ...this.#limits(), freeBytes: undefined, reserveBytes: 0 });
+    if (refusal) throw new EdgeError(refusal.code, refusal.message, refusal.details);
+    // The download, its copy for the updater, and what that unpacks.
+    const needed = 2 * cost.downloadBytes + release.unpackedBytes + MIN_FREE_BYTES;
+    const free = await freeBytes(stateDir);
+    if (free === undefined || free >= needed) return;
+    const text = `The release needs ${formatSize(needed)} of disk space, and ${formatSize(free)} are free.`;
+    throw new EdgeError("InsufficientDisk", text, { needed_bytes: needed, free_bytes: free });
+  }
+
+  #limits() {
+    const { maxDownloadBytes } = this.#services;
+    return {
+      maxImageBytes: undefined,
+      deviceMaxDownloadBytes: maxDownloadBytes,
+      requestMaxDownloadBytes: this.#record.options.max_download_bytes,
+    };
+  }
+
+  /** Whether the updater has this release already, as after a power cut or a first attempt. */
+  async #isHanded(index: string, statementOf: (envelope: Uint8Array) => Statement): Promise<boolean> {
+    const { stateDir, architecture } = this.#services;
+    const folder = handedLayout(stateDir);
+    try {
+      const release = readRelease(layoutReader(folder), statementOf, architecture);
+      if (release.statement.index !== index) return false;
+      const hash = createHash("sha256");
+      await pipeline(createReadStream(join(folder, ...pathOf(release.layer.digest))), hash);
+      return `sha256:${hash.digest("hex")}` === release.layer.digest;
+    } catch {
+      // There is none, or a part of one.
+      return false;
+    }
+  }
+
+  async #download(found: FoundRelease, cost: PullCost, cancelled: AbortSignal): Promise<void> {
+    const { gate, clock, pullSlots, blobs, ledger, stateDir, logger } = this.#services;
+    const { id, options } = this.#record;
+    const [layer] = found.image.layers;
+    if (!layer) throw new ReleaseError("incomplete", "the release has no layer");
+    const stopped = new AbortController();
+    const signal = AbortSignal.any([cancelled, stopped.signal]);
+    const emit = (event: EventContent): void => this.#tell(event);
+    const isUrgent = options.urgent ?? false;
+    emit(runningEvent("pulling", `${formatSize(cost.downloadBytes)} to download.`));
+    await gate.admit({ bytes: cost.downloadBytes, isUrgent, emit, signal });
+    if (pullSlots.isFull) emit(runningEvent("pulling", "Waiting for another download to finish."));
+    using slot = await PullSlot.acquire(pullSlots, clock, signal);
+    const location = await this.#services.locate(this.#update, options.registry_auth, signal);
+    const reporter = new PullReporter({ clock, logger }, { owner: { app: this.#record.app, deployment: id }, emit });
+    const next = await replaceLayout(stateDir, found.documents, async (folder) => {
+      const path = join(folder, ...pathOf(layer.digest));
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      return await blobs.download({
+        image: found.image,
+        blob: layer,
+        auth: location.auth,
+        path,
+        onProgress: (now) => {
+          const refusal = findBudgetRefusal({ ...cost, downloadBytes: projectedBytes(now) }, this.#limits());
+          if (refusal) stopped.abort(new EdgeError(refusal.code, refusal.message, refusal.details));
+          reporter.progress(now);
+        },
+        onInterruption: (interruption) => reporter.interrupted(interruption),
+        onReceived: (bytes) => {
+          slot.renew();
+          ledger.count({ purpose: "agent", direction: "received", bytes, deployment: id });
+        },
+        signal,
+      });
+    });
+    emit(runningEvent("pulling", `The release is on the device: ${formatSize(next.received)} were received.`));
+  }
+}
+
+/** Returns the version that runs, and the oldest that it can be replaced by. */
+export function runningDescription({
+  program,
+  packageFolder,
+  releasesFolder,
+}: Pick<UpdateServices, "program" | "packageFolder" | "releasesFolder">): ReturnType<typeof readDescription> {
+  const running = runningRelease(program, releasesFolder);
+  return readDescription(running === "package" ? packageFolder : join(releasesFolder, running));
+}
+
+function costOf({ release }: FoundRelease, isHanded: boolean): PullCost {
+  const { layer, unpackedBytes } = release;
+  const downloadBytes = isHanded ? 0 : layer.bytes;
+  return {
+    downloadBytes,
+    diskBytes: unpackedBytes,
+    imageBytes: layer.bytes,
+    layers: 1,
+    layersPresent: 0,
+    reusedBytes: 0,
+    transferBytes: downloadBytes,
+  };
+}
