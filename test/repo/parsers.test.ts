@@ -33,7 +33,7 @@ const OWN: Readonly<Record<string, string>> = {
   "src/control-plane/fleets/price-asset.ts": "an event in the service's own database",
   "src/control-plane/fleets/revision-content.ts": "a revision in the service's own database",
   "src/control-plane/sim-operator/sealed-access.ts": "credentials in the service's own database",
-  "src/control-plane/sim-operator/emnify/token-lifetime.ts": "a part of a token, which has no more than 64 KiB",
+  "src/control-plane/sim-operator/emnify/emnify-operator.ts": "a part of a token, which has no more than 64 KiB",
   "src/control-plane/api/docs/prune-components.ts": "a copy of a value",
   "src/control-plane/api/idempotent-requests.ts": "a response of the service, which it has encrypted itself",
   "src/edgectl/documents/file-content.ts": "a content that edgectl has packed",

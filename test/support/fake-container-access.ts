@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import type { EngineError } from "../../src/agent/engine/engine-error.ts";
-import { onAbort } from "../../src/lib/on-abort.ts";
+import { onAbort } from "../../src/lib/abort.ts";
 import type {
   ContainerAccess,
   ContainerAddress,

@@ -16,12 +16,13 @@ import type { NotifyingStore } from "../store/notifying-store.ts";
 import type { PreviousLogs } from "../store/previous-logs.ts";
 import type { Readings } from "../telemetry/readings.ts";
 import { sendAppLog } from "./send-app-log.ts";
-import { sendAppStats } from "./send-app-stats.ts";
 import { readDeploymentOutcomes } from "./deployment-outcomes.ts";
 import { readDeviceState } from "./device-state.ts";
-import { type QueryHandlers, QueryAnswers, type CountResponseTraffic } from "./queries.ts";
+import { type CountResponseTraffic, QueryAnswers, type QueryHandlers } from "./queries.ts";
 import { ReportBuilder } from "./report-builder.ts";
 import { Reporter } from "./reporter.ts";
+import type { AppStats, StatsParams } from "../../protocol/apps/app-stats.ts";
+import { type AppStatsSource, readAppStats } from "../apps/app-stats.ts";
 
 const MAX_TROUBLE_LENGTH = 256;
 
@@ -132,5 +133,23 @@ async function withEngineErrors<T>(work: () => Promise<T>, signal: AbortSignal):
     throw new EdgeError("EngineUnavailable", `The container engine cannot be asked: ${error.message}`, undefined, {
       cause: error,
     });
+  }
+}
+
+/**
+ * Sends what the apps use: once, or at intervals until the signal aborts. The next measurement begins when the one before
+ * has left. Resolves with a message if it ended because the app was removed. Errors: `EdgeError` as from `readAppStats`.
+ */
+async function sendAppStats(
+  { app, follow, interval_s }: StatsParams,
+  source: AppStatsSource,
+  send: (stats: AppStats) => Promise<unknown>,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const measured = readAppStats({ app, follow, intervalMs: interval_s * 1000 }, source, signal);
+  for (;;) {
+    const next = await measured.next();
+    if (next.done) return next.value === "removed" ? "The app was removed." : undefined;
+    await send(next.value);
   }
 }

@@ -7,7 +7,7 @@ import { isFinal } from "../../protocol/deployments/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { DeviceDeployments } from "../steps/deployments.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
-import { aborted } from "./aborted.ts";
+import { aborted } from "../../lib/abort.ts";
 import { changeActivities } from "./activities.ts";
 import { LocalError } from "./local-error.ts";
 import type { LocalRequest, Routes } from "./routes.ts";

@@ -9,7 +9,7 @@ import type { DeviceDeployments } from "../steps/deployments.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 import type { LinkResponse, Status, Top, CleanupResponse, DataUsed, VolumesResponse } from "./api.ts";
 import { readUsage } from "./read-usage.ts";
-import { aborted } from "./aborted.ts";
+import { aborted } from "../../lib/abort.ts";
 import { gatherAppFacts } from "./app-facts.ts";
 import { followAppLog } from "./app-log.ts";
 import { followAppStats } from "./app-stats.ts";

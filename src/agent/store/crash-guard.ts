@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { orAborted } from "../../lib/or-aborted.ts";
+import { orAborted } from "../../lib/abort.ts";
 import {
   addEnd,
   type CrashCount,

@@ -1,4 +1,4 @@
-import { onAbort } from "../../lib/on-abort.ts";
+import { onAbort } from "../../lib/abort.ts";
 import { STREAM_CHANNELS } from "../../protocol/link/stream-data.ts";
 import type { ExecEnd, RunningExec } from "../engine/container-access.ts";
 import { findRunningContainer } from "./find-container.ts";

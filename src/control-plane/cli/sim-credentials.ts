@@ -4,7 +4,7 @@ import { auditEntry } from "../accounts/audit-entry.ts";
 import type { OperatorAccess } from "../sim-operator/operator-access.ts";
 import { sealAccess } from "../sim-operator/sealed-access.ts";
 import { SIM_TYPES } from "../sim-operator/sim-types.ts";
-import { readOperatorAccess, simOperatorSettingsSchema } from "../config/sim-operators-config.ts";
+import { isSecretText, readOperatorAccess, simOperatorSettingsSchema } from "../config/sim-operators-config.ts";
 import type { Store } from "../store/store.ts";
 import {
   type AdministrationOptions,
@@ -15,7 +15,10 @@ import {
 import { commandOrigin } from "./command-origin.ts";
 import { type CliContext, ServiceCommandError } from "./context.ts";
 import { openKeys } from "./open-keys.ts";
-import { readSecretInput } from "./secret-input.ts";
+import { readFileSync } from "node:fs";
+import { isatty } from "node:tty";
+import { errorText } from "../../lib/error-text.ts";
+import { readPrivateText } from "../../lib/private-text.ts";
 
 interface AccountOptions extends AdministrationOptions {
   readonly account: string;
@@ -121,4 +124,26 @@ function entryOf(
 ) {
   const subject = { kind: "sim_operator", id: type };
   return auditEntry(commandOrigin(account), clock, { action, subject, details: { sim_type: type } });
+}
+
+const STDIN = 0;
+
+/**
+ * Reads a secret that stands alone in a file that only its owner can access, or in standard input for `-`. Throws `CommandError`,
+ * without anything of the secret.
+ */
+function readSecretInput(file: string): string {
+  const text = readText(file);
+  if (isSecretText(text)) return text.trim();
+  throw new ServiceCommandError(`${file === "-" ? "standard input" : file} does not contain one line with the secret`);
+}
+
+function readText(file: string): string {
+  if (file === "-" && isatty(STDIN))
+    throw new ServiceCommandError("a terminal would show the secret: pass it through a pipe, or from a file");
+  try {
+    return file === "-" ? readFileSync(STDIN, "utf8") : readPrivateText(file);
+  } catch (error) {
+    throw new ServiceCommandError(`cannot read the secret: ${errorText(error)}`);
+  }
 }

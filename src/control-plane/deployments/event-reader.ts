@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Bus } from "../bus/bus.ts";
-import { onAbort } from "../../lib/on-abort.ts";
+import { onAbort } from "../../lib/abort.ts";
 import type { StoredEvent } from "../core/deployment.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
 import { storeRetryDelayMs, StoreUnavailableError } from "../store/unavailable.ts";

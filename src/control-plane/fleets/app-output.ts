@@ -1,5 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
-import { onAbort } from "../../lib/on-abort.ts";
+import { onAbort } from "../../lib/abort.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
 import type { LogsParams } from "../../protocol/apps/app-log.ts";
 import type { Asset } from "../core/asset.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import { Latch } from "../../lib/latch.ts";
-import { onAbort } from "../../lib/on-abort.ts";
+import { onAbort } from "../../lib/abort.ts";
 import type { Bus } from "../bus/bus.ts";
 import { accountTopic } from "../events/account-feeds.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";

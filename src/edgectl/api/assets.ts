@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type ApiClient, apiPath } from "./client.ts";
-import { pendingSchema } from "./pending-change.ts";
+import { pendingSchema } from "./sims.ts";
 
 const assetSchema = z.looseObject({
   uuid: z.string(),

@@ -2,7 +2,15 @@ import { z } from "zod";
 import { type PlanDeployments, planDeploymentsSchema } from "../../protocol/assets/data-plan.ts";
 import type { SimType } from "../../protocol/assets/sim.ts";
 import { type ApiClient, apiPath } from "./client.ts";
-import { pendingSchema } from "./pending-change.ts";
+
+/** A change of a SIM that its operator has queued. */
+export const pendingSchema = z.looseObject({
+  status: z.string().optional(),
+  network_group: z.string().optional(),
+  /** Unix seconds. */
+  since: z.number(),
+});
+export type PendingChange = z.output<typeof pendingSchema>;
 
 const simSchema = z.looseObject({
   type: z.string(),

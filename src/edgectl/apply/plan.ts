@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { AppFile } from "../../protocol/apps/app-files.ts";
 import { describeFiles } from "../deploy/app-files.ts";
-import { replacementOf } from "../../protocol/apps/app-replacement.ts";
+import { replacementOf } from "../../protocol/apps/app-update.ts";
 import { MASK } from "../../lib/redact.ts";
 import type { RequestedAppSpec } from "../../protocol/apps/app-spec.ts";
 import { asksRegistry, diffApp, type DiffOptions, type FieldChange, fieldsInForce, unknownFields } from "./diff.ts";

@@ -1,7 +1,7 @@
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { formatDuration, formatMinute } from "../../lib/terminal/time.ts";
-import type { PendingChange } from "../api/pending-change.ts";
+import type { PendingChange } from "../api/sims.ts";
 import type { Sim } from "../api/sims.ts";
 
 const NAMES: ReadonlyMap<string, string> = new Map([

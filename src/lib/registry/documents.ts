@@ -1,6 +1,16 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { annotationsSchema as annotations } from "./annotations.ts";
+
+/**
+ * Annotations of a descriptor. Of no use to most readers: ones that are not all texts are left out, without an issue for each,
+ * which would take hundreds of bytes for every one.
+ */
+const annotations = z.custom<Readonly<Record<string, string>>>(areTexts).optional().catch(undefined);
+
+function areTexts(value: unknown): boolean {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return Object.values(value).every((text) => typeof text === "string");
+}
 
 export const OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 export const OCI_INDEX = "application/vnd.oci.image.index.v1+json";

@@ -4,6 +4,7 @@ import { environmentUpdates, hostNetwork, imageReference, ports, privileged, vol
 import type { EdgeError } from "../errors/errors.ts";
 import { IN_WORDS } from "../values/issue-words.ts";
 import { toInvalidRequest } from "../errors/request-error.ts";
+import type { RequestedAppSpec } from "./app-spec.ts";
 
 /**
  * A change of an app's specification. Omitted fields keep their values; lists are replaced as a whole, and an empty list
@@ -42,4 +43,12 @@ export function parseAppUpdate(input: unknown): ParsedAppUpdate {
   const result = appUpdateSchema.safeParse(input, IN_WORDS);
   if (result.success) return { ok: true, update: result.data };
   return { ok: false, error: toInvalidRequest(result.error, appUpdateSchema) };
+}
+
+/** Returns the update that turns any app into `spec`: fields that `spec` does not have are cleared. */
+export function replacementOf(spec: RequestedAppSpec): AppUpdate {
+  const { name: _, ...fields } = spec;
+  // Fields with a default are always in `spec`, so those missing from it are the ones that `null` removes.
+  const clearable = Object.keys(appUpdateSchema.shape).filter((field) => field !== "name");
+  return { ...Object.fromEntries(clearable.map((field) => [field, null])), ...fields };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
 import { imageWork, repairWork } from "../../../src/agent/store/crash-guard.ts";
-import { orAborted } from "../../../src/lib/or-aborted.ts";
+import { orAborted } from "../../../src/lib/abort.ts";
 import { isFinal } from "../../../src/protocol/deployments/deployment-event.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 import type { EngineCall, EngineMethod } from "../../support/fake-engine/faults.ts";

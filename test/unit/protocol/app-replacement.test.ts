@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { replacementOf } from "../../../src/protocol/apps/app-replacement.ts";
+import { replacementOf } from "../../../src/protocol/apps/app-update.ts";
 import { appSpecSchema } from "../../../src/protocol/apps/app-spec.ts";
 import { parseAppUpdate } from "../../../src/protocol/apps/app-update.ts";
 

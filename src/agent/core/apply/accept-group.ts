@@ -1,5 +1,5 @@
 import type { RequestedAppSpec } from "../../../protocol/apps/app-spec.ts";
-import { replacementOf } from "../../../protocol/apps/app-replacement.ts";
+import { replacementOf } from "../../../protocol/apps/app-update.ts";
 import { type AppliedApp, type Apply, applySchema, localApplySchema } from "../../../protocol/apps/apply.ts";
 import type { DeployOptions } from "../../../protocol/apps/deploy-request.ts";
 import { EdgeError, type ErrorDetails } from "../../../protocol/errors/errors.ts";

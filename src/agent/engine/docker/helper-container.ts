@@ -1,13 +1,12 @@
-import { randomUUID } from "node:crypto";
 import type Docker from "dockerode";
 import type { MountSettings } from "dockerode";
+import { randomUUID } from "node:crypto";
 import { type Clock, deadline } from "../../../lib/clock.ts";
 import { helperLabels, helperName } from "../../core/app/helper.ts";
 import type { EngineInfo } from "../engine.ts";
 import type { ImagePathsRequest } from "../image-path.ts";
 import { localReference } from "./engine-reference.ts";
 import { findLocalName } from "./images.ts";
-import { postJson } from "./post.ts";
 import { requireFields } from "./shape.ts";
 import { removeUntilGone } from "./stop-and-remove.ts";
 
@@ -135,4 +134,16 @@ async function createInPodman(
   };
   const path = "/v4.0.0/libpod/containers/create";
   return requireFields(await postJson<{ Id: string }>(docker, path, body, abortSignal), { Id: "" }).Id;
+}
+
+/** POST of a JSON body, for calls that the client library does not have. */
+function postJson<T>(docker: Docker, path: string, body: object, abortSignal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const statusCodes = { 200: true, 201: true, 404: "not found", 500: "server error" };
+    const options = { path, method: "POST", options: { _query: {}, _body: body }, abortSignal, statusCodes };
+    docker.modem.dial(options, (error: Error | null, response: unknown) => {
+      if (error) reject(error);
+      else resolve(response as T);
+    });
+  });
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { onAbort } from "../../../lib/on-abort.ts";
+import { onAbort } from "../../../lib/abort.ts";
 import { accountEventSchema, accountStreamNoteSchema } from "../../../protocol/assets/account-event.ts";
 import { selectorSchema } from "../../../protocol/fleets/selector.ts";
 import { integerString } from "../../../protocol/values/scalars.ts";

@@ -4,15 +4,15 @@ import { z } from "zod";
 import { appLogLineSchema, MAX_LOG_TAIL_LINES } from "../../../protocol/apps/app-log.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { booleanString, integerString, MAX_UNIX_SECONDS } from "../../../protocol/values/scalars.ts";
-import { type LogEntry, type LogFormat, PLAIN_TEXT } from "../../core/log-entry.ts";
-import { onAbort } from "../../../lib/on-abort.ts";
+import { type LogEntry, type LogFormat, NDJSON, PLAIN_TEXT } from "../../core/log-entry.ts";
+import { onAbort } from "../../../lib/abort.ts";
 import type { LogFeed } from "../../devices/queries/log-feed.ts";
 import { findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, messages } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { appParams } from "./app-resource.ts";
-import { negotiateLogFormat } from "./log-format.ts";
+import { parseMediaRanges } from "../media-ranges.ts";
 
 const query = z.strictObject({
   tail: integerString(0, MAX_LOG_TAIL_LINES)
@@ -147,4 +147,19 @@ async function* writeLog(feed: LogFeed, format: LogFormat): AsyncGenerator<strin
     if (!(error instanceof EdgeError)) throw error;
     yield format.failure(error);
   }
+}
+
+const FORMATS: Readonly<Record<string, LogFormat>> = {
+  "application/x-ndjson": NDJSON,
+  "application/json": NDJSON,
+  "application/*": NDJSON,
+  "*/*": NDJSON,
+  "text/plain": PLAIN_TEXT,
+  "text/*": PLAIN_TEXT,
+};
+
+/** The log format preferred by the header `Accept`; NDJSON by default. */
+function negotiateLogFormat(accept: string | undefined): LogFormat {
+  const preferred = parseMediaRanges(accept).find(({ type }) => Object.hasOwn(FORMATS, type));
+  return FORMATS[preferred?.type ?? "*/*"] ?? NDJSON;
 }

@@ -10,7 +10,7 @@ import {
 } from "../../../protocol/apps/app-stats.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { booleanString, integerString } from "../../../protocol/values/scalars.ts";
-import { onAbort } from "../../../lib/on-abort.ts";
+import { onAbort } from "../../../lib/abort.ts";
 import type { StatsFeed } from "../../devices/queries/stats-feed.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";

@@ -2,7 +2,7 @@ import type { NatsConnectionImpl, Subscription } from "@nats-io/transport-node";
 import { fullJitter } from "../../../lib/backoff.ts";
 import { type Clock, pause } from "../../../lib/clock.ts";
 import type { Logger } from "../../../lib/logger.ts";
-import { onAbort } from "../../../lib/on-abort.ts";
+import { onAbort } from "../../../lib/abort.ts";
 import { Listeners } from "../listeners.ts";
 import { type LinkState, MAX_MESSAGE_BYTES, type MessageLink } from "../message-link.ts";
 import { cutConnection, openConnection } from "./connect.ts";

@@ -1,12 +1,12 @@
 import { ConcurrencyLimiter } from "../../../lib/concurrency-limiter.ts";
 import type { RegistryAuth } from "../../../protocol/apps/deploy-request.ts";
 import type { QueryKind } from "../../../protocol/link/device-query.ts";
-import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { EdgeError, type ErrorCode } from "../../../protocol/errors/errors.ts";
 import { tooOldMessage } from "../../core/command.ts";
 import type { DeviceSession, DeviceStream, QuerySink, StreamRequest, StreamSink } from "../session.ts";
-import { toClientError } from "./device-error.ts";
 import type { DeviceGateway } from "./device-gateway.ts";
 import type { StreamGateway } from "./stream-gateway.ts";
+import { truncateMessage } from "../../../protocol/deployments/deployment-event.ts";
 
 /** Maximum number of open queries of a device. */
 export const MAX_QUERIES_PER_DEVICE = 16;
@@ -104,4 +104,19 @@ function callSoon(callback: () => void): Disposable {
 function toEdgeError(error: unknown): EdgeError {
   if (error instanceof EdgeError) return error;
   throw error;
+}
+
+// Codes that mean the same to the client.
+const PASSED_THROUGH_CODES: ReadonlySet<ErrorCode> = new Set([
+  "AppNotFound",
+  "DeviceNotReachable",
+  "EngineUnavailable",
+  "VolumeInUse",
+  "VolumeNotFound",
+]);
+
+/** Returns the error for the client when the device ended a query with an error. */
+function toClientError(error: EdgeError): EdgeError {
+  if (PASSED_THROUGH_CODES.has(error.code)) return error;
+  return new EdgeError("DeviceFailed", truncateMessage(error.message), { device_code: error.code });
 }

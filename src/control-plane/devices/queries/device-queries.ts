@@ -13,7 +13,7 @@ import type { Asset } from "../../core/asset.ts";
 import { validateAnswer } from "../../core/validate-answer.ts";
 import type { QuerySink } from "../session.ts";
 import type { DeviceGateway } from "../gateway/device-gateway.ts";
-import { onAbort } from "../../../lib/on-abort.ts";
+import { onAbort } from "../../../lib/abort.ts";
 import type { Observer } from "../../metrics/observer.ts";
 import { LogFeed } from "./log-feed.ts";
 import { StatsFeed } from "./stats-feed.ts";

@@ -1,4 +1,4 @@
-import { orAborted } from "../../../lib/or-aborted.ts";
+import { orAborted } from "../../../lib/abort.ts";
 
 interface SharedCall<T> {
   readonly result: Promise<T>;

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
-import { orAborted } from "../../../lib/or-aborted.ts";
+import { orAborted } from "../../../lib/abort.ts";
 import { SimOperatorError } from "../sim-operator.ts";
 import type { Authorization } from "./authorization.ts";
 import { silent } from "./operator-errors.ts";

@@ -1,12 +1,39 @@
+import pg from "pg";
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { ConnectionOptions } from "node:tls";
-import pg from "pg";
 import { StoreUnavailableError } from "../unavailable.ts";
 import { isConflict, toStoreError } from "./errors.ts";
 import { DEFAULT_POOL_MAX, type PostgresOptions, type PostgresTls } from "./options.ts";
-import { statementName } from "./statement-name.ts";
-import { valueTypes } from "./value-types.ts";
+
+const { INT8 } = pg.types.builtins;
+
+/** Reads 64-bit integers as numbers, like the rest of the program. Other types: as the library reads them. */
+const valueTypes: pg.CustomTypesConfig = {
+  getTypeParser: ((type: Parameters<typeof pg.types.getTypeParser>[0], format?: "text") =>
+    type === INT8 ? toNumber : (pg.types.getTypeParser(type, format) as unknown)) as typeof pg.types.getTypeParser,
+};
+
+function toNumber(text: string): number {
+  const number = Number(text);
+  if (!Number.isSafeInteger(number)) throw new RangeError(`the database returned ${text}, which is no safe integer`);
+  return number;
+}
+
+/** Names of statements. Connections prepare a statement under its name at the first use. */
+const names = new Map<string, string>();
+
+/** Statements beyond this number are not prepared. There are fewer: this bounds memory if a text were not constant. */
+const MAX_NAMES = 500;
+
+/** Returns the name of the prepared statement with this text; `undefined`: it is not prepared. */
+function statementName(text: string): string | undefined {
+  const known = names.get(text);
+  if (known !== undefined || names.size >= MAX_NAMES) return known;
+  const name = `s${names.size}`;
+  names.set(text, name);
+  return name;
+}
 
 /** How long a call waits for a connection, new or from the pool, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 2_000;

@@ -1,7 +1,16 @@
 import { type Dialect, POSTGRES } from "./dialect.ts";
 import type { ConnectionExecutor, Executor } from "./executor.ts";
-import { numberedParameters } from "./numbered-parameters.ts";
 import type { Parameters, Statement, Work } from "./statement.ts";
+
+const LITERAL_OR_PARAMETER = /'[^']*'|\?(\d*)/g;
+
+/** Translates the parameters `?`, or `?1`, `?2`, of a statement into `$1`, `$2`. Literals stay. */
+export function numberedParameters(sql: string): string {
+  let count = 0;
+  return sql.replaceAll(LITERAL_OR_PARAMETER, (found, number: string | undefined) =>
+    number === undefined ? found : `$${number || ++count}`,
+  );
+}
 
 /**
  * Runs statements with parameters `$1`, `$2`, each text prepared once for a connection. BIGINT values are numbers; one that

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { numberedParameters } from "../../../../src/control-plane/store/sql/numbered-parameters.ts";
+import { numberedParameters } from "../../../../src/control-plane/store/sql/postgres-executor.ts";
 
 test.each([
   ["SELECT 1", "SELECT 1"],

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { mergeSpec } from "../../../../../src/agent/core/deployment/accept.ts";
-import { replacementOf } from "../../../../../src/protocol/apps/app-replacement.ts";
+import { replacementOf } from "../../../../../src/protocol/apps/app-update.ts";
 import { type AppSpec, parseAppSpec } from "../../../../../src/protocol/apps/app-spec.ts";
 
 function spec(fields: Record<string, unknown> = {}): AppSpec {

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { tokenLifetimeMs } from "../../../../../src/control-plane/sim-operator/emnify/token-lifetime.ts";
+import { tokenLifetimeMs } from "../../../../../src/control-plane/sim-operator/emnify/emnify-operator.ts";
 import {
   TokenAuthorization,
   type Token,
