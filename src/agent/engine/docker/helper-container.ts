@@ -1,6 +1,6 @@
+import { randomUUID } from "node:crypto";
 import type Docker from "dockerode";
 import type { MountSettings } from "dockerode";
-import { randomUUID } from "node:crypto";
 import { type Clock, deadline } from "../../../lib/clock.ts";
 import { helperLabels, helperName } from "../../core/app/helper.ts";
 import type { EngineInfo } from "../engine.ts";
