@@ -134,7 +134,8 @@ test("a group goes on while its device is away, and can be cancelled", async () 
   for (const text of await pages()) expect(text).toContain("version 2");
   // The verification waits for a check that is never run. The previous versions have none.
   const healthcheck = { command: ["true"], interval_s: 3600 };
-  const waiting = apps([one, one]).map((each) => ({ ...each, app: { ...each.app, healthcheck } }));
+  const waiting = apps([one, one]);
+  for (const each of waiting) Object.assign(each.app, { healthcheck });
   const stream = await open({ project, apps: waiting });
   await stream.until("the first app to be verified", ({ events }) =>
     events.some(({ app, step }) => app === first && step === "verifying"),
