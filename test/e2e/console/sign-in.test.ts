@@ -26,7 +26,7 @@ it("the set-up link makes the first admin, and its code is not in the browser's 
   await page.getByLabel("Password", { exact: true }).fill(ADMIN.password);
   await page.getByRole("button", { name: "Set up" }).click();
   await heading(page, "Overview").waitFor();
-  expect(await page.getByText(ADMIN.accountName).locator("visible=true").count()).toBe(1);
+  await expect.poll(() => page.getByText(ADMIN.accountName).locator("visible=true").count()).toBe(1);
   expect(tab.complaints).toEqual([]);
 });
 

@@ -67,7 +67,7 @@ it("lists all SIMs with what their operators say, those that are lost too, and f
   const lost = rows().filter({ hasText: "Pump house 8" });
   await lost.getByText("lost: the operator did not know it").waitFor();
   await expect.poll(usesShown, { interval: 1000 }).toBe(1);
-  expect(await rows().count()).toBe(1 + 3);
+  await expect.poll(() => rows().count()).toBe(1 + 3);
   expect(await lookAtAll(page, "sims")).toEqual([]);
   await page.setViewportSize(DESK);
   await page.getByLabel("Type").selectOption("PRO SIM");
@@ -87,7 +87,7 @@ it("shows the operators' usage beside the agent's, with the difference in words,
   await page.locator("canvas").waitFor();
   await page.getByText("As a table").click();
   const table = page.getByRole("table").filter({ hasText: "Device's interfaces" });
-  expect(await table.getByRole("row").count()).toBe(1 + 30);
+  await expect.poll(() => table.getByRole("row").count()).toBe(1 + 30);
   expect(await table.getByRole("columnheader").allTextContents()).toEqual([
     "Day (UTC)",
     "Super SIM",
