@@ -32,6 +32,7 @@ export const NEEDS: Readonly<Record<string, readonly TestNeed[]>> = {
   "test/support/rootless-podman.ts": ["podman"],
   "test/support/system/agent-image.ts": ["docker-command"],
   "test/bench/bad-link.ts": ["docker-command"],
+  "test/bench/compose-files/compare.ts": ["docker-compose", "engine"],
   "test/bench/deploy-present.ts": ["docker-command"],
   "test/bench/deploy-pull.ts": ["docker-command"],
   "test/bench/machine.ts": ["docker-command"],

@@ -1,13 +1,12 @@
-import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { parseArgs, promisify } from "node:util";
+import { parseArgs } from "node:util";
 import type { RemarkDocument } from "../../../src/edgectl/documents/problems.ts";
 import { Failure } from "../../../src/edgectl/failure.ts";
 import { readGroupFile } from "../../../src/edgectl/group-file/read-group.ts";
 import { findGroupProblems } from "../../../src/edgectl/runs/apply-group.ts";
+import { extract, fetchRepository, type PublicFile, readList } from "./public-files.ts";
 
 /*
  * How many public compose files can be applied as people wrote them: each file of files.txt (repository, commit, path) is
@@ -22,15 +21,7 @@ import { findGroupProblems } from "../../../src/edgectl/runs/apply-group.ts";
  * they get what they ask for: a value for each variable that is not set, and the files of variables and secrets that they name.
  */
 
-const run = promisify(execFile);
 const LISTS = ["files.txt", "held-out.txt"].map((name) => join(import.meta.dirname, name));
-const EXAMPLES = [".env.example", "env.example", ".env.sample", "example.env", ".env.template", "sample.env"];
-
-interface PublicFile {
-  readonly repository: string;
-  readonly commit: string;
-  readonly path: string;
-}
 
 interface Verdict {
   readonly file: PublicFile;
@@ -46,47 +37,6 @@ const { values } = parseArgs({
     verbose: { type: "boolean", default: false },
   },
 });
-
-async function readList(path: string): Promise<PublicFile[]> {
-  const lines = (await readFile(path, "utf8")).split("\n").filter((line) => line !== "");
-  return lines.map((line) => {
-    const [repository = "", commit = "", ...words] = line.split(" ");
-    return { repository, commit, path: words.join(" ") };
-  });
-}
-
-/** Returns a git directory that has the commit. */
-async function fetchRepository({ repository, commit }: PublicFile, cache: string): Promise<string> {
-  const given = values.repositories === undefined ? undefined : join(values.repositories, repository);
-  if (given !== undefined && existsSync(given)) return given;
-  const directory = join(cache, repository);
-  if (!existsSync(directory)) {
-    await mkdir(dirname(directory), { recursive: true });
-    await run("git", ["init", "--quiet", "--bare", directory]);
-  }
-  await run("git", ["-C", directory, "fetch", "--quiet", "--depth=1", `https://github.com/${repository}`, commit]);
-  return directory;
-}
-
-/** Writes the file's directory, with what is beside the file. */
-async function extract(file: PublicFile, repository: string, into: string): Promise<string> {
-  await mkdir(into, { recursive: true });
-  const parent = dirname(file.path);
-  const archive = join(into, "..", "archive.tar");
-  await run("git", ["-C", repository, "archive", "-o", archive, file.commit, ...(parent === "." ? [] : [parent])]);
-  await run("tar", ["-xf", archive, "-C", into]);
-  const path = join(into, file.path);
-  await useExample(dirname(path));
-  return path;
-}
-
-/** As the instructions of such files say: the example of variables is copied. */
-async function useExample(directory: string): Promise<void> {
-  const names = await readdir(directory);
-  const example = EXAMPLES.find((name) => names.includes(name));
-  if (example !== undefined && !names.includes(".env"))
-    await copyFile(join(directory, example), join(directory, ".env"));
-}
 
 /** Stand-ins by what variables are called; a number, which may be a user, otherwise. */
 const STAND_INS: readonly (readonly [RegExp, string])[] = [
@@ -164,7 +114,11 @@ async function tryList(list: string, cache: string): Promise<void> {
   for (const file of await readList(list)) {
     const into = join(cache, "work", "tree");
     try {
-      const path = await extract(file, await fetchRepository(file, join(cache, "repositories")), into);
+      const path = await extract(
+        file,
+        await fetchRepository(file, join(cache, "repositories"), values.repositories),
+        into,
+      );
       verdicts.push({ file, problems: await checkFile(path) });
     } catch (error) {
       missing.push(file);
