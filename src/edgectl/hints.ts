@@ -35,6 +35,13 @@ const SHELL_HINTS: Readonly<Record<string, string>> = {
     "Change it with `edgectl apply -f FILE`, where --adopt takes over one that belongs to no project, or with `edgectl apps update`, or " +
     "remove it with `edgectl apps remove`.",
   DataBudgetExceeded: "See the cost above; allow more with --max-download, or in the device's own configuration.",
+  AgentReleaseNotFound: "Where the service runs, add it with `edge-control agent-release add`; or give --image REF.",
+  AgentReleaseSetAside: "Look at why it was set aside; --again tries it once more.",
+  AgentVersionRefused:
+    "An older version needs --downgrade, and agent_updates.downgrade in the device's configuration. Versions that cannot follow " +
+    "each other need one in between.",
+  AgentUpdateInProgress: "Wait for it to end: `edgectl deployments list ASSET` shows it.",
+  AgentUpdateFailed: "See the new version's last log lines above. To try the same one once more: --again.",
   AllowanceNotFound: "The operator says none. To set one:\n  edgectl sims allowance ASSET TYPE 1GB",
   GranularityNotAvailable: "Give --granularity day, month or all: the operator counts by day.",
   DeviceNotReachable: "Check the device's power and its link, then try again; --wait-for-device SECONDS waits for it.",

@@ -4,6 +4,7 @@ import { addAppsList, addAppsLogs, addAppsShow, addAppsStats } from "./commands/
 import { addApply } from "./commands/apply.ts";
 import { addAssetsAccept, addAssetsList, addAssetsShow } from "./commands/assets.ts";
 import { addAssetsHistory } from "./commands/assets-history.ts";
+import { addAssetsUpdateAgent } from "./commands/assets-update-agent.ts";
 import { addAssetsUpdate } from "./commands/assets-update.ts";
 import {
   addAssetsHold,
@@ -97,6 +98,7 @@ export function createProgram(io: Io): Command {
   addAssetsHistory(assets, io);
   addAssetsAccept(assets, io);
   addAssetsUpdate(assets, io);
+  addAssetsUpdateAgent(assets, io);
   addAssetsTag(assets, io);
   addAssetsHold(assets, io);
   addAssetsRelease(assets, io);

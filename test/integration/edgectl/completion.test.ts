@@ -25,6 +25,7 @@ describe("edgectl completion", () => {
       "history",
       "accept",
       "update",
+      "update-agent",
       "tag",
       "hold",
       "release",
