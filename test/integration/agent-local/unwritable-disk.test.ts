@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { PROTOCOL_VERSION } from "../../../src/protocol/version.ts";
 import { LocalAgent } from "../../support/agent-local/local-agent.ts";
 import { run, succeed } from "../../support/command.ts";
 import { answerAll, ControlPeer } from "../../support/link/control-peer.ts";
@@ -25,7 +26,7 @@ const startPeer = () =>
       if (frame.type === "hello")
         session.send({
           type: "welcome",
-          protocol: 4,
+          protocol: PROTOCOL_VERSION,
           session_id: "s",
           asset: { uuid: "u", serial_number: "S", name: "D" },
         });
