@@ -66,7 +66,6 @@ export class AgentUpdateRun {
 
   /** Resolves when the update has ended or was stopped. Never rejects. */
   async run(): Promise<void> {
-    const { clock, random, logger } = this.#services;
     const { signal } = this.#stopped;
     while (!signal.aborted && this.#record.outcome === "pending") {
       try {
@@ -75,15 +74,23 @@ export class AgentUpdateRun {
         else await this.#bring(AbortSignal.any([signal, this.#cancelled.signal]));
         this.#attempt = 0;
       } catch (error) {
-        if (signal.aborted || this.#cancelled.signal.aborted) continue;
-        const failure = this.#failureOf(error);
-        if (failure) this.#save({ ...this.#record, failure });
-        else {
-          logger.error({ err: error, deployment: this.#record.id }, "an update of the agent failed; it is tried again");
-          await pause(clock, fullJitter(this.#attempt++, RETRY, random()), signal);
-        }
+        if (!signal.aborted && !this.#cancelled.signal.aborted) await this.#recover(error);
       }
     }
+  }
+
+  /** Fails the update, or waits for the next attempt: after an error that may pass, and if the failure cannot be stored. */
+  async #recover(error: unknown): Promise<void> {
+    const { clock, random, logger } = this.#services;
+    let cause = error;
+    try {
+      const failure = this.#failureOf(error);
+      if (failure) return this.#save({ ...this.#record, failure });
+    } catch (unstored) {
+      cause = unstored;
+    }
+    logger.error({ err: cause, deployment: this.#record.id }, "an update of the agent failed; it is tried again");
+    await pause(clock, fullJitter(this.#attempt++, RETRY, random()), this.#stopped.signal);
   }
 
   get #state(): AgentUpdateState {

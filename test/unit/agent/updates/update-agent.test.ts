@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type AgentStore, StoreError } from "../../../../src/agent/store/store.ts";
 import { PACKAGE_VERSION } from "../../../support/updates/update-rig.ts";
 import { UpdateAgentRig } from "../../../support/updates/update-agent-rig.ts";
 import { waitFor } from "../../../support/wait-for.ts";
@@ -189,6 +190,30 @@ describe("an update of the agent", () => {
     rig.update(ID, { image: image.replace(/:[^:]*$/, ":large") });
     expect(await rig.ended(ID)).toMatchObject({ status: "Fail", code: "ImagePullBackOff" });
     expect(requested).toHaveLength(1);
+  });
+
+  it("ends also if its failure could not be stored at first", async () => {
+    pin();
+    let failures = 2;
+    const save: AgentStore["save"] = (change) => {
+      if (change.deployment?.failure && failures-- > 0) throw new StoreError("full", "the disk is full");
+      rig.store.save(change);
+    };
+    const store = new Proxy(rig.store, {
+      get(target, name) {
+        const value: unknown = name === "save" ? save : Reflect.get(target, name, target);
+        return typeof value === "function" ? (value.bind(target) as unknown) : value;
+      },
+    });
+    rig.services = { store };
+    await rig.restart();
+    rig.update(ID, { image });
+    const ended = await waitFor("the end", async () => {
+      await rig.clock.advance(60_000);
+      return rig.events(ID).find(({ status }) => status !== "Running");
+    });
+    expect(ended).toMatchObject({ code: "AgentPinned" });
+    expect(failures).toBeLessThanOrEqual(0);
   });
 
   it("of two at once the second is refused, which names the first", async () => {
