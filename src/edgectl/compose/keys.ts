@@ -222,7 +222,9 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   secrets: mapped("files", convertSecrets),
   security_opt: mapped("security_opt", convertSecurityOptions),
   shm_size: mapped("shm_size", read("shm_size", readSize)),
-  stdin_open: ignored("has no effect here: apps run in the background, without an input."),
+  stdin_open: ignored(
+    "has no effect here: apps run in the background, without an input. A shell as the main program ends at once: give a `command` that runs on.",
+  ),
   stop_grace_period: mapped("stop_grace_s", read("stop_grace_s", readWholeSeconds)),
   stop_signal: mapped("stop_signal", text("stop_signal")),
   storage_opt: REMOVE,
