@@ -22,7 +22,7 @@ interface Document {
  * line each; the file is not formatted.
  */
 export async function consoleTypes(): Promise<string> {
-  const { paths, components } = resolveComponents((await openApiDocument()) as Document);
+  const { paths, components } = inlinePlain(resolveComponents((await openApiDocument()) as Document));
   const schemas = Object.entries(components.schemas).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const operations = Object.entries(paths)
     .filter(([path]) => path.startsWith("/v1/"))
@@ -41,6 +41,31 @@ export async function consoleTypes(): Promise<string> {
     "}",
     "",
   ].join("\n");
+}
+
+/** A type that says as much as a name for it. */
+const PLAIN = /^(?:string|number|boolean)(?: \| null)?$/;
+
+/** Puts schemas of plain values in the places that refer to them: they are shared for the size of the document only. */
+function inlinePlain(document: Document): Document {
+  const { schemas } = document.components;
+  const plain = new Map(
+    Object.entries(schemas)
+      .filter(([, schema]) => PLAIN.test(typeOf(schema)))
+      .map(([name, schema]) => [`#/components/schemas/${name}`, schema]),
+  );
+  const inline = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(inline);
+    if (typeof value !== "object" || value === null) return value;
+    const schema = plain.get(String((value as JsonSchema).$ref));
+    if (schema) return schema;
+    return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, inline(child)]));
+  };
+  const others = Object.entries(schemas).filter(([name]) => !plain.has(`#/components/schemas/${name}`));
+  return inline({
+    ...document,
+    components: { ...document.components, schemas: Object.fromEntries(others) },
+  }) as Document;
 }
 
 function operationType({ parameters = [], requestBody, responses }: Operation): string {
