@@ -39,7 +39,7 @@ import { createId } from "./accounts/secrets.ts";
 import { parseTrustedProxies } from "./config/trusted-proxies.ts";
 import { Fleets } from "./fleets/fleets.ts";
 import type { ImageResolver } from "./images/image-resolver.ts";
-import { NO_RELEASES } from "./releases/agent-releases.ts";
+import { ServedReleases } from "./releases/served-releases.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import type { Observer } from "./metrics/observer.ts";
 import { ShownDailyUsage } from "./sims/daily-usage.ts";
@@ -284,8 +284,8 @@ async function openContext(base: Base, devices: Devices) {
     locks,
     deployments,
     queries,
-    agentReleases: NO_RELEASES,
     releaseGate: new DeviceAdmission({ ...base, assets: store.assets }, RELEASE_REQUESTS),
+    agentReleases: new ServedReleases(store.agentReleases),
     fleets: new Fleets({ ...base, deployments }),
     assetUpdater: new AssetUpdater({ ...base, locks }),
     accountFeeds: new AccountFeeds({

@@ -44,6 +44,7 @@ import { createFleet, getFleet, listFleets, removeFleet, updateFleet } from "./f
 import { reapplyFleet } from "./fleets/reapply.ts";
 import { listMembers } from "./fleets/members.ts";
 import { createRevision, diffRevision, getRevision, listRevisions } from "./fleets/revisions.ts";
+import { listAgentReleases } from "./releases/list-agent-releases.ts";
 import { rolloutCommands } from "./rollouts/commands.ts";
 import { createRollout } from "./rollouts/create-rollout.ts";
 import { retryRollout } from "./rollouts/retry.ts";
@@ -154,6 +155,7 @@ export const ROUTES: readonly Route[] = [
   getEnrolmentSettings,
   changeEnrolmentSettings,
   listNetworkGroups,
+  listAgentReleases,
   getSession,
   deleteSession,
   changePassword,

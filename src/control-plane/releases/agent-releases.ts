@@ -11,6 +11,3 @@ export interface AgentReleases {
   /** Resolves to where devices find the release of a version; `undefined` if the service has none. */
   releaseOf(version: string): Promise<ServedRelease | undefined>;
 }
-
-/** A service without releases: devices are updated from other registries. */
-export const NO_RELEASES: AgentReleases = { releaseOf: () => Promise.resolve(undefined) };

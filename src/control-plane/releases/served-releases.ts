@@ -1,15 +1,8 @@
 import { RELEASE_TYPES } from "../../lib/release/read-release.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import { type AgentReleaseStore, PIECE_BYTES, type ReleasePart } from "../store/agent-releases.ts";
+import type { AgentReleases, ServedRelease } from "./agent-releases.ts";
 import type { ByteRange } from "./byte-range.ts";
-
-/** Where devices find a release: in a repository that the service serves by the registry's protocol. */
-export interface ServedRelease {
-  /** Path below `/v2/` of the service's own address. */
-  readonly repository: string;
-  /** Of the release's index. */
-  readonly digest: string;
-}
 
 /** The repository of all releases, with a tag for each version. */
 export const RELEASE_REPOSITORY = "edge-agent";
@@ -18,14 +11,13 @@ const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const MANIFEST_TYPES: ReadonlySet<string> = new Set([RELEASE_TYPES.index, RELEASE_TYPES.manifest]);
 
 /** The releases of the store as a repository. */
-export class ServedReleases {
+export class ServedReleases implements AgentReleases {
   readonly #store: AgentReleaseStore;
 
   constructor(store: AgentReleaseStore) {
     this.#store = store;
   }
 
-  /** Resolves to where devices find the release of a version; `undefined` if the service has none. */
   async releaseOf(version: string): Promise<ServedRelease | undefined> {
     const release = await this.#store.findRelease(version);
     return release && { repository: RELEASE_REPOSITORY, digest: release.digest };

@@ -5,6 +5,9 @@ import { PIECE_BYTES } from "../../../src/control-plane/store/agent-releases.ts"
 import { digestOf, RELEASE_TYPES } from "../../../src/lib/release/read-release.ts";
 import { verifiedStatement } from "../../../src/lib/release/statement.ts";
 import { BLOBS, bytesOf, MANIFESTS, serveRelease } from "../../support/control-plane/served-release.ts";
+import { apiClient } from "../../support/api-client.ts";
+import { openStream } from "../../support/event-stream.ts";
+import { FakeDevice } from "../../support/fake-device.ts";
 import { client, failure, soon } from "../../contract/registry/rig.ts";
 
 describe("a device that fetches a release from the service", () => {
@@ -142,6 +145,28 @@ describe("a device that fetches a release from the service", () => {
     const referrers = await get(`/v2/edge-agent/referrers/sha256:${"0".repeat(64)}`);
     expect(await referrers.json()).toMatchObject({ manifests: [] });
   });
+});
+
+test("a client sees the releases of the service, and may have a device brought to one", async () => {
+  const { control, digest } = await serveRelease();
+  const account = await control.account();
+  const reader = await control.key(account, [], { role: "viewer" });
+  const listed = await apiClient(control, reader).get("/v1/agent-releases");
+  const sizes = { bytes: 300_000, unpacked_bytes: 600_000 };
+  const images = ["amd64", "arm64"].map((architecture) => ({ architecture, ...sizes }));
+  expect(listed.body).toEqual({ agent_releases: [{ version: "1.5.0", digest, images, added_at: 1 }] });
+  const { uuid, deviceToken } = await control.asset(account);
+  await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+  const stream = await openStream(`${control.url}/v1/assets/${uuid}/edge/agent`, {
+    apiKey: account.apiKey,
+    method: "POST",
+    body: { version: "1.5.0" },
+  });
+  expect(await device.next("update_agent")).toMatchObject({
+    request: { version: "1.5.0", served: { repository: "edge-agent", digest } },
+  });
+  device.event(stream.deploymentId, { status: "Success", step: "done", message: "Done." });
+  expect(await stream.ended).toBe(true);
 });
 
 describe("releases are for devices", () => {

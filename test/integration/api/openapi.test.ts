@@ -65,6 +65,7 @@ test("has every endpoint of the specification and the decisions", () => {
     "GET /assets/{asset_id}/sim/usages",
     "GET /healthz",
     "GET /readyz",
+    "GET /v1/agent-releases",
     "GET /v1/api-keys",
     "GET /v1/api-keys/{key_id}",
     "GET /v1/assets",

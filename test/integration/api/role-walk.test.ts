@@ -51,6 +51,7 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "GET /v1/enrolment-settings": row("viewer", 200),
   "PATCH /v1/enrolment-settings": row("admin", 200),
   "GET /v1/network-groups": row("viewer", 200),
+  "GET /v1/agent-releases": row("viewer", 200),
   "GET /v1/assets/{asset_id}/edge/apps": row("viewer", 200, 404),
   "POST /v1/assets/{asset_id}/edge/apps": row("operator", 200, 404),
   "POST /v1/assets/{asset_id}/edge/apply": row("operator", 200, 404),

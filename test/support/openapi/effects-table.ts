@@ -139,6 +139,7 @@ export const TABLE: Readonly<Record<string, Row>> = {
   "PUT /v1/assets/{asset_id}/hold": row("operator", "runs", { none: "reason", runs: "until" }),
   "DELETE /v1/assets/{asset_id}/hold": row("operator", "runs"),
   "GET /v1/network-groups": read("viewer"),
+  "GET /v1/agent-releases": read("viewer"),
 
   "GET /v1/fleets": read("viewer", PAGE),
   "POST /v1/fleets": row("operator", ["joins", "runs"], {

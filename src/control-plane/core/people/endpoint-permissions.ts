@@ -70,6 +70,7 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "GET /v1/enrolment-settings": "assets.read",
   "PATCH /v1/enrolment-settings": "settings.manage",
   "GET /v1/network-groups": "assets.read",
+  "GET /v1/agent-releases": "assets.read",
 
   "GET /v1/assets/:asset_id/edge/apps": "apps.read",
   "POST /v1/assets/:asset_id/edge/apps": "apps.deploy",
