@@ -243,6 +243,10 @@ const telemetry = z.strictObject({
   logs_max_bytes: z.int().min(1_024).default(4_194_304).meta({
     description: "Maximum bytes of an app's log in total, for each request.",
   }),
+  health: z.boolean().default(true).meta({
+    description:
+      "Whether the device samples its use of processors, memory and disk, and its temperature, every minute, and keeps that for 48 hours in a file of 144 KiB. Nothing is sent unless the service asks for it.",
+  }),
 });
 
 /** Limits of what operators open to apps. */

@@ -79,6 +79,7 @@ import { StoreScrubber } from "./store-scrubber.ts";
 import { flushCompileCache } from "./compile-cache.ts";
 import { compacting, createIdleGc } from "./idle-gc.ts";
 import { reexecWithExtraCa } from "./reexec-with-extra-ca.ts";
+import { openHealth } from "../telemetry/open-health.ts";
 import { takeReadings } from "../telemetry/take-readings.ts";
 import { EngineTroubles } from "../engine/engine-troubles.ts";
 import { untilStopped } from "./until-stopped.ts";
@@ -118,7 +119,7 @@ async function run(start: Start): Promise<void> {
   const link = openLink(base, engine, traffic, apps, owned);
   await openLocal(base, traffic, apps, link, owned);
 
-  const { manager, clock, store, stateWatch, scrubber, crashGuard } = base;
+  const { manager, clock, store, health, stateWatch, scrubber, crashGuard } = base;
   const { deployments, reconciler, cleaner } = apps;
   const { uplink, reporting, remoteAccess } = link;
   logger.info({ version: VERSION, config: config.path, state_dir: config.state_dir }, "edge-agent starts");
@@ -148,7 +149,7 @@ async function run(start: Start): Promise<void> {
   };
   await untilStopped(logger, (signal) => {
     signal.addEventListener("abort", onStop, { once: true });
-    const watches = [engine.restartPauses, images.sweeper, cleaner, scrubber, stateWatch, trialWatch];
+    const watches = [engine.restartPauses, images.sweeper, cleaner, scrubber, stateWatch, health, trialWatch];
     return Promise.all([uplink, reconciler, reporting, ...watches].map((part) => part.run(signal)));
   });
   logger.info("edge-agent stops; the apps keep running");
@@ -184,6 +185,7 @@ function openBase({ config, logger, log }: Start, owned: AsyncDisposableStack) {
     rebuild: opened.rebuild,
     crashGuard: owned.use(new CrashGuard({ store, bootId, clock, logger, maxCrashes })),
     host: createLinuxHost(),
+    health: openHealth({ stateDir: config.state_dir, isEnabled: config.telemetry.health, clock, logger }),
     stateWatch: new StateWatch({ directory: config.state_dir, clock, logger }),
     scrubber: new StoreScrubber({ store, removeExpiredQuarantine: opened.removeExpiredQuarantine, clock, logger }),
   };
@@ -325,6 +327,7 @@ function openLink(base: Base, { socketPath }: EngineGroup, traffic: Traffic, app
     readings: (signal) => takeReadings({ program: process.argv[1] ?? "", logger }, signal),
     agentUptimeS: () => Math.floor(process.uptime()),
     dataUsage: (params) => dataUsage.between(params),
+    health: (params) => base.health.between(params),
     traffic: (purpose, bytes, app) => {
       idleGc.onWork();
       ledger.attribute({ purpose, bytes, ...(app !== undefined && { app }) });

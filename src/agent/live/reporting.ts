@@ -2,6 +2,7 @@ import { memoize } from "../../lib/memoize.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { DataUsageParams, DeviceDataUsage } from "../../protocol/link/data-usage.ts";
+import type { DeviceHealth, HealthParams } from "../../protocol/link/device-health.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import { type DeviceFacts, MAX_ENGINE_TROUBLES } from "../../protocol/apps/app-report.ts";
 import type { HeldWork } from "../core/service/crash-loop.ts";
@@ -50,6 +51,7 @@ export interface ReportingOptions {
   readonly readings: (signal: AbortSignal) => Promise<Readings>;
   readonly agentUptimeS: () => number;
   readonly dataUsage: (params: DataUsageParams) => DeviceDataUsage;
+  readonly health: (params: HealthParams) => DeviceHealth;
   readonly traffic: CountResponseTraffic;
 }
 
@@ -103,6 +105,10 @@ function createQueryHandlers(options: ReportingOptions, builder: ReportBuilder):
     stats: ({ params, send, signal }) => sendAppStats(params, options, send, signal),
     async data_usage({ params, send }) {
       await send(options.dataUsage(params));
+      return undefined;
+    },
+    async health({ params, send }) {
+      await send(options.health(params));
       return undefined;
     },
     async deployments({ params, send }) {

@@ -24,6 +24,7 @@ import { getAuditLog } from "./audit/get-audit-log.ts";
 import type { Route } from "./context.ts";
 import { enrolDevice } from "./enrolments/enrol-device.ts";
 import { getConnectivity } from "./history/connectivity.ts";
+import { getHealth } from "./history/health.ts";
 import { getUptime, listUptimes } from "./history/uptime.ts";
 import { createKey, getKey, listKeys, revokeKey, updateKey } from "./keys/keys.ts";
 import { acceptInvitation } from "./people/accept-invitation.ts";
@@ -136,6 +137,7 @@ export const ROUTES: readonly Route[] = [
   getConnectivity,
   getUptime,
   listUptimes,
+  getHealth,
   getUsage,
   listUsages,
   listSims,

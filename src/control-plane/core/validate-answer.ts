@@ -1,4 +1,5 @@
 import type { DeviceDataUsage } from "../../protocol/link/data-usage.ts";
+import type { DeviceHealth, HealthParams } from "../../protocol/link/device-health.ts";
 import type { QueryAnswer, QueryKind, QueryParams } from "../../protocol/link/device-query.ts";
 import type { DayRange } from "./utc-days.ts";
 
@@ -24,6 +25,8 @@ export function validateAnswer<K extends QueryKind>(
       const { name } = params as QueryParams<"remove_volume">;
       return (answer as QueryAnswer<"remove_volume">).name === name ? answer : undefined;
     }
+    case "health":
+      return isHealthOf(answer as QueryAnswer<"health">, params as QueryParams<"health">) ? answer : undefined;
     case "device":
     case "logs":
     case "report":
@@ -37,6 +40,15 @@ export function validateAnswer<K extends QueryKind>(
 function isAboutApp({ apps }: QueryAnswer<"stats">, { app: wanted }: QueryParams<"stats">): boolean {
   const isOther = wanted !== undefined && apps.some(({ app }) => app !== wanted);
   return !isOther && new Set(apps.map(({ app }) => app)).size === apps.length;
+}
+
+/** Whether the points are in order, within the range, no more than asked for, and each series has a value for each of them. */
+function isHealthOf({ at, series, interval_s: interval }: DeviceHealth, { from, to, points }: HealthParams): boolean {
+  const isInRange = at.every((time, index) => time > from - interval && time < to && time > (at[index - 1] ?? -1));
+  const isWhole = series.every((one) => [one.min, one.mean, one.max].every(({ length }) => length === at.length));
+  return (
+    at.length <= points && isInRange && isWhole && new Set(series.map(({ metric }) => metric)).size === series.length
+  );
 }
 
 function nameOf({ app, spec }: QueryAnswer<"app">): string | undefined {

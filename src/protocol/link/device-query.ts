@@ -5,6 +5,7 @@ import { appLogChunkSchema, logsParamsSchema } from "../apps/app-log.ts";
 import { appStatsSchema, statsParamsSchema } from "../apps/app-stats.ts";
 import { dataUsageParamsSchema, deviceDataUsageSchema } from "./data-usage.ts";
 import { deploymentOutcomesSchema, deploymentsParamsSchema } from "../deployments/deployment-outcome.ts";
+import { deviceHealthSchema, healthParamsSchema } from "./device-health.ts";
 import { deviceStateSchema } from "./device-state.ts";
 import {
   removeVolumeParamsSchema,
@@ -34,6 +35,8 @@ export const QUERIES = {
   /** What the apps use now. Ends with `AppNotFound` where there is no such app. */
   stats: { params: statsParamsSchema, answer: appStatsSchema, answers: "many" },
   data_usage: { params: dataUsageParamsSchema, answer: deviceDataUsageSchema, answers: "one" },
+  /** How the device was, from the samples that it keeps. */
+  health: { params: healthParamsSchema, answer: deviceHealthSchema, answers: "one" },
   /** The device's records of these deployments. */
   deployments: { params: deploymentsParamsSchema, answer: deploymentOutcomesSchema, answers: "one" },
   /** The volumes that the agent manages. Since version 3, as the next one. */

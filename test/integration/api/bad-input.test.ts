@@ -162,6 +162,7 @@ describe("the identifier in the path", () => {
     ["GET", "/sim/usages"],
     ["GET", "/connectivity"],
     ["GET", "/uptime"],
+    ["GET", "/health"],
     ["PATCH", "/sim"],
     ["POST", "/edge/apps"],
     ["GET", "/edge/apps"],

@@ -81,6 +81,7 @@ test("has every endpoint of the specification and the decisions", () => {
     "GET /v1/assets/{asset_id}/edge/device",
     "GET /v1/assets/{asset_id}/edge/stats",
     "GET /v1/assets/{asset_id}/edge/volumes",
+    "GET /v1/assets/{asset_id}/health",
     "GET /v1/assets/{asset_id}/hold",
     "GET /v1/assets/{asset_id}/sim/usages",
     "GET /v1/assets/{asset_id}/sims",

@@ -1,0 +1,62 @@
+import { type Clock, pause, unixNow } from "../../lib/clock.ts";
+import { errorText } from "../../lib/error-text.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { type DeviceHealth, HEALTH_ROW_S, type HealthParams } from "../../protocol/link/device-health.ts";
+import { type HealthSample, pointsOf, spreadsOf } from "../core/health/health-row.ts";
+import type { HealthRing } from "./health-ring.ts";
+
+const SAMPLE_INTERVAL_MS = 60_000;
+const SAMPLES_PER_ROW = (HEALTH_ROW_S * 1_000) / SAMPLE_INTERVAL_MS;
+
+export interface HealthRecorderOptions {
+  /** `undefined`: nothing is recorded. */
+  readonly sampler: { sample(): HealthSample } | undefined;
+  readonly ring: Pick<HealthRing, "add" | "rows">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Samples the machine every minute, and keeps five samples as one row. */
+export class HealthRecorder {
+  readonly #options: HealthRecorderOptions;
+  #hasFailed = false;
+
+  constructor(options: HealthRecorderOptions) {
+    this.#options = options;
+  }
+
+  /** Runs until the signal aborts. Never rejects. What was sampled since the last row is lost then. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { sampler, clock } = this.#options;
+    if (!sampler) return;
+    // The processors' use is measured from here on.
+    sampler.sample();
+    let samples: HealthSample[] = [];
+    while (!signal.aborted) {
+      await pause(clock, SAMPLE_INTERVAL_MS, signal);
+      if (signal.aborted) return;
+      samples.push(sampler.sample());
+      if (samples.length < SAMPLES_PER_ROW) continue;
+      this.#keep(samples);
+      samples = [];
+    }
+  }
+
+  /** Answers the query `health`. */
+  between(params: HealthParams): DeviceHealth {
+    return pointsOf(this.#options.ring.rows(), params);
+  }
+
+  #keep(samples: readonly HealthSample[]): void {
+    const { ring, clock, logger } = this.#options;
+    try {
+      ring.add({ at: unixNow(clock), spreads: spreadsOf(samples) });
+      this.#hasFailed = false;
+    } catch (error) {
+      // Said once: a disk that cannot be written fails every five minutes.
+      if (!this.#hasFailed)
+        logger.warn({ reason: errorText(error) }, "the health history cannot be written; it has a gap until it can");
+      this.#hasFailed = true;
+    }
+  }
+}

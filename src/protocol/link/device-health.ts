@@ -1,0 +1,75 @@
+import { z } from "zod";
+import { integerString, MAX_UNIX_SECONDS, unixSeconds } from "../values/scalars.ts";
+
+/** What a device samples of itself. Shares are of what there is, in percent. */
+export const HEALTH_METRICS = [
+  "cpu_percent",
+  "memory_percent",
+  "swap_percent",
+  "disk_percent",
+  "inodes_percent",
+  "temperature_celsius",
+  "throttled_percent",
+] as const;
+const healthMetricSchema = z.enum(HEALTH_METRICS).meta({
+  id: "HealthMetric",
+  description:
+    "What was measured: use of the processors, of memory, of swap, and of the file system with the agent's state, by bytes and by inodes; " +
+    "the highest temperature of the machine's sensors; and how often the processor was throttled, where the machine says so.",
+});
+export type HealthMetric = z.output<typeof healthMetricSchema>;
+
+/** Points of one answer. */
+const MAX_HEALTH_POINTS = 200;
+const DEFAULT_HEALTH_POINTS = 96;
+/** How long a device keeps its samples, and how many seconds one row of them covers. */
+export const HEALTH_KEPT_S = 48 * 3_600;
+export const HEALTH_ROW_S = 300;
+
+const time = z.int().min(0).max(MAX_UNIX_SECONDS);
+
+/** Parameters of the query `health`. */
+export const healthParamsSchema = z.object({ from: time, to: time, points: z.int().min(1).max(MAX_HEALTH_POINTS) });
+export type HealthParams = z.output<typeof healthParamsSchema>;
+
+const values = (what: string) =>
+  z
+    .array(z.number().min(-100).max(1_000).nullable())
+    .max(MAX_HEALTH_POINTS)
+    .meta({ description: `${what} of each point; \`null\` where it was not measured.` });
+
+const seriesSchema = z
+  .object({
+    metric: healthMetricSchema,
+    min: values("Lowest value"),
+    mean: values("Mean"),
+    max: values("Highest value"),
+  })
+  .meta({ id: "HealthSeries" });
+
+/** How a device was, in columns. */
+export const deviceHealthSchema = z
+  .object({
+    interval_s: z.int().min(HEALTH_ROW_S).max(MAX_UNIX_SECONDS).meta({ description: "Seconds that one point covers." }),
+    at: z
+      .array(unixSeconds("Start of the point."))
+      .max(MAX_HEALTH_POINTS)
+      .meta({ description: "The points, the oldest first. Where the device has no samples there is no point." }),
+    series: z
+      .array(seriesSchema)
+      .max(HEALTH_METRICS.length)
+      .meta({ description: "What was measured, at these points." }),
+  })
+  .meta({ id: "DeviceHealth" });
+export type DeviceHealth = z.output<typeof deviceHealthSchema>;
+
+/** Query of Get Health. */
+export const healthQuerySchema = z.strictObject({
+  from: integerString(0, MAX_UNIX_SECONDS)
+    .optional()
+    .meta({ description: "Unix seconds, inclusive; 48 hours before `to` by default, and at most." }),
+  to: integerString(0, MAX_UNIX_SECONDS).optional().meta({ description: "Unix seconds; now by default, and at most." }),
+  points: integerString(1, MAX_HEALTH_POINTS)
+    .default(DEFAULT_HEALTH_POINTS)
+    .meta({ description: `Maximum number of points, 1 to ${MAX_HEALTH_POINTS}; ${DEFAULT_HEALTH_POINTS} by default.` }),
+});

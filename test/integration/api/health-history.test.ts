@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ApiClient, apiClient } from "../../support/api-client.ts";
+import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
+import { documented, fill, runPrinted } from "../../support/documentation.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { FakeDevice } from "../../support/fake-device.ts";
+
+const NOW = Date.parse("2026-11-20T12:00:00Z") / 1000;
+const HOUR = 3_600;
+
+let control: ControlPlane;
+let account: TestAccount;
+let api: ApiClient;
+let uuid: string;
+let serialNumber: string;
+let device: FakeDevice;
+beforeAll(async () => {
+  control = await startControlPlane({ clock: new FakeClock(NOW * 1000) });
+  account = await control.account();
+  api = apiClient(control, account);
+  const asset = await control.asset(account);
+  ({ uuid, serialNumber } = asset.asset);
+  device = await FakeDevice.connect(control.agentUrl, asset.deviceToken);
+});
+afterAll(async () => {
+  await device[Symbol.asyncDispose]();
+  await control[Symbol.asyncDispose]();
+});
+
+const series = (length: number, metric = "cpu_percent") => {
+  const values = Array.from({ length }, () => 5);
+  return { metric, min: values, mean: values, max: values };
+};
+
+/** Asks for the health, and has the device answer with this body. */
+async function ask(query: string, body: unknown) {
+  const asking = api.get(`/v1/assets/${uuid}/health${query}`);
+  const asked = await device.next("query");
+  device.answer(asked.query_id, body);
+  return { asked, response: await asking };
+}
+
+test("is asked of the device, for 48 hours by default, and returned as it is", async () => {
+  const body = { interval_s: 1_800, at: [NOW - 2 * HOUR, NOW - HOUR], series: [series(2)] };
+  const { asked, response } = await ask("", body);
+  expect(asked).toMatchObject({ what: "health", params: { from: NOW - 48 * HOUR, to: NOW, points: 96 } });
+  expect(response).toMatchObject({ status: 200, body });
+  const second = await ask(`?from=${NOW - HOUR}&points=5`, { interval_s: 900, at: [], series: [] });
+  expect(second.asked).toMatchObject({ params: { from: NOW - HOUR, to: NOW, points: 5 } });
+  expect(second.response.body).toEqual({ interval_s: 900, at: [], series: [] });
+});
+
+test("the command of the documentation runs as it is printed", async () => {
+  const opening = fill(documented("docs/api.md", "The HTTP API"), {
+    "http://127.0.0.1:8080": control.url,
+    "ek_…": account.apiKey,
+  });
+  const running = runPrinted(
+    fill(documented("docs/history.md", "Health"), { "GW-2026-000123": serialNumber }),
+    opening,
+  );
+  const asked = await device.next("query");
+  expect(asked).toMatchObject({ what: "health", params: { points: 24 } });
+  device.answer(asked.query_id, { interval_s: 7_200, at: [], series: [] });
+  expect(await running).toContain('"interval_s":7200');
+});
+
+const at = NOW - HOUR;
+test.each<[string, unknown]>([
+  ["points from 1970", { interval_s: 300, at: [5], series: [series(1)] }],
+  ["points from 2100", { interval_s: 300, at: [4_102_444_800], series: [series(1)] }],
+  ["points in another order", { interval_s: 300, at: [at + 300, at], series: [series(2)] }],
+  ["one point twice", { interval_s: 300, at: [at, at], series: [series(2)] }],
+  ["more points than asked for", { interval_s: 300, at: [at, at + 1, at + 2, at + 3], series: [series(4)] }],
+  ["10,000 points", { interval_s: 300, at: Array.from({ length: 10_000 }, (_, i) => at + i), series: [] }],
+  ["a series of another length", { interval_s: 300, at: [at], series: [series(2)] }],
+  ["a metric twice", { interval_s: 300, at: [at], series: [series(1), series(1)] }],
+  ["a metric that is none", { interval_s: 300, at: [at], series: [series(1, "x".repeat(100_000))] }],
+  ["a text for a number", { interval_s: 300, at: [at], series: [{ ...series(1), max: ["NaN"] }] }],
+  ["a value out of all bounds", { interval_s: 300, at: [at], series: [{ ...series(1), max: [1e300] }] }],
+  ["an interval of nothing", { interval_s: 0, at: [], series: [] }],
+  ["no object", "health"],
+])("an answer with %s is refused", async (_what, body) => {
+  const { response } = await ask("?points=3", body);
+  expect(response).toMatchObject({ status: 502, body: { code: "DeviceFailed" } });
+});
+
+test.each([["from=5"], [`from=${NOW}`], [`from=${NOW + 5}`], ["points=201"], ["points=0"], ["points=1e1"]])(
+  "%s is refused before the device is asked",
+  async (query) => {
+    expect((await api.get(`/v1/assets/${uuid}/health?${query}`)).status).toBe(422);
+  },
+);
+
+test("a device that is not connected cannot be asked", async () => {
+  const away = await control.asset(account);
+  const { body } = await api.get(`/v1/assets/${away.uuid}/health`);
+  expect(body).toMatchObject({ code: "DeviceNotReachable" });
+});
