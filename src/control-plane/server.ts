@@ -1,6 +1,9 @@
 import type { AddressInfo } from "node:net";
 import type { Clock } from "../lib/clock.ts";
 import type { Logger } from "../lib/logger.ts";
+import { Channels } from "./alerts/channels/channels.ts";
+import { Mailer } from "./alerts/channels/mail.ts";
+import { Poster } from "./alerts/channels/post.ts";
 import { AccessWatcher } from "./accounts/access-watcher.ts";
 import type { ProtocolVersions } from "../protocol/version.ts";
 import { buildServer, type RequestTimes } from "./api/build-server.ts";
@@ -101,7 +104,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   if (metrics) Object.assign(metrics, { countDevices: () => hub.deviceCount, now: () => clock.now() });
   const telling = store.onAccountEvents((accountId) => bus.publish(accountTopic(accountId)));
   const context = { ...(await openContext(base, devices)), leaving: leaving.signal };
-  const { accountFeeds, dataPlans, refusals, locks } = context;
+  const { accountFeeds, dataPlans, channels, refusals, locks } = context;
   const api = await buildServer(context, options.requestTimes);
   const ratePerMinute = config.rate_limit_per_minute;
   const { observer } = base;
@@ -128,7 +131,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   await api.listen(config.listen);
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");
-  const background = startBackground({ ...base, deployments, queries, dataPlans, locks });
+  const background = startBackground({ ...base, deployments, queries, dataPlans, channels, locks });
   const stop = async (): Promise<void> => {
     logger.info("stopping");
     leaving.abort();
@@ -287,6 +290,11 @@ async function openContext(base: Base, devices: Devices) {
     releaseGate: new DeviceAdmission({ ...base, assets: store.assets }, RELEASE_REQUESTS),
     agentReleases: new ServedReleases(store.agentReleases),
     fleets: new Fleets({ ...base, deployments }),
+    channels: new Channels({
+      ...base,
+      poster: new Poster({ allowPrivate: config.alert_channels.allow_private }),
+      mailer: new Mailer(config.mail),
+    }),
     assetUpdater: new AssetUpdater({ ...base, locks }),
     accountFeeds: new AccountFeeds({
       ...base,

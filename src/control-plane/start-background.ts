@@ -1,5 +1,8 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Logger } from "../lib/logger.ts";
+import { AlertWatcher } from "./alerts/alert-watcher.ts";
+import type { Channels } from "./alerts/channels/channels.ts";
+import { Messenger } from "./alerts/messenger.ts";
 import type { Bus } from "./bus/bus.ts";
 import type { Config } from "./config/config.ts";
 import type { Deployments } from "./deployments/deployments.ts";
@@ -31,6 +34,7 @@ export interface BackgroundParts {
   readonly queries: DeviceQueries;
   readonly simOperators: SimOperators;
   readonly dataPlans: DataPlans;
+  readonly channels: Channels;
   readonly sealer: Sealer;
   readonly locks: LeaseLock;
   readonly instanceId: string;
@@ -43,7 +47,8 @@ export interface BackgroundParts {
 
 /** Starts what the service does without a request. Disposing of it ends it, the last first. */
 export function startBackground(parts: BackgroundParts): AsyncDisposable {
-  const { config, store, bus, deployments, queries, simOperators, dataPlans, sealer, locks, retentionMs } = parts;
+  const { config, store, bus, deployments, queries, simOperators, dataPlans, sealer, channels, locks, retentionMs } =
+    parts;
   const { instanceId, clock, serviceClock, logger } = parts;
   const shared = { store, clock, serviceClock, logger, instanceId };
   // Alone, an instance needs no lease.
@@ -65,6 +70,8 @@ export function startBackground(parts: BackgroundParts): AsyncDisposable {
   if (!store.isShared) jobs.use(new WalTruncator({ store, clock, logger }));
   jobs.use(new PlanWatcher({ ...shared, plans: dataPlans }));
   jobs.use(new SimWatcher({ ...shared, simOperators, locks, intervalMs: config.sim_sync_interval_s * 1000 }));
+  jobs.use(new Messenger({ store, channels, clock, logger, instanceId }));
+  jobs.use(new AlertWatcher({ ...shared, publicUrl: config.public_url }));
   const attempts = new Attempts({ store, deployments, sealer });
   jobs.use(new FleetCoordinator({ ...shared, bus, sealer, attempts, output: new AppOutput(queries, clock) }));
   return jobs;

@@ -28,7 +28,7 @@ export function hashSecret(secret: string): Uint8Array {
 
 /** Creates an unpredictable identifier: the prefix and 24 hexadecimal digits. */
 export function createId(
-  prefix: "acc_" | "key_" | "dep_" | "ins_" | "usr_" | "ses_" | "flt_" | "rol_" | "pln_",
+  prefix: "acc_" | "key_" | "dep_" | "ins_" | "usr_" | "ses_" | "flt_" | "rol_" | "pln_" | "alr_" | "grp_" | "sil_",
 ): string {
   return prefix + randomBytes(ID_BYTES).toString("hex");
 }

@@ -4,6 +4,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { VERSION } from "../../lib/version.ts";
 import { addAccountCommands } from "./account.ts";
 import { addAgentReleaseCommands } from "./agent-release.ts";
+import { addAlertsCommands } from "./alerts.ts";
 import { addAssetCommands } from "./asset.ts";
 import { addAuditCommands } from "./audit.ts";
 import { addBackupCommands } from "./backup.ts";
@@ -29,6 +30,7 @@ const COMMANDS: readonly AddCommand[] = [
   addSecretsCommands,
   addSimOperatorCommands,
   addAgentReleaseCommands,
+  addAlertsCommands,
   addBackupCommands,
   addDatabaseCommands,
 ];

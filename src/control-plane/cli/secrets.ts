@@ -18,7 +18,7 @@ import { type CliContext, ServiceCommandError } from "./context.ts";
 export function addSecretsCommands(program: Command, context: CliContext): void {
   const secrets = program
     .command("secrets")
-    .description("manage the keys that seal variables, revisions and credentials");
+    .description("manage the keys that seal variables, revisions, credentials and channels");
   withAdministrationOptions(secrets.command("status"))
     .description("list the keys, and how many values each one seals")
     .action((options: AdministrationOptions) =>
@@ -53,9 +53,9 @@ export function addSecretsCommands(program: Command, context: CliContext): void 
           const { keyId, hasResumed, ...counts } = await rotateKeys({ path: requireKeyFile(options), store, clock });
           return { key_id: keyId, resumed: hasResumed, ...counts };
         },
-        ({ key_id, resumed, variables, revisions, credentials }) =>
+        ({ key_id, resumed, variables, revisions, credentials, channels }) =>
           `${resumed ? "finished the interrupted rotation to" : "rotated to"} the key ${key_id}: sealed ${variables} ` +
-          `variables, ${revisions} revisions and ${credentials} credentials again. Keep a copy of the key file apart from the backups`,
+          `variables, ${revisions} revisions, ${credentials} credentials and ${channels} channels again. Keep a copy of the key file apart from the backups`,
       ),
     );
   withAdministrationOptions(secrets.command("prune"))

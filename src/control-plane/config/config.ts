@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import { LOG_LEVELS } from "../../lib/log/levels.ts";
 import { COMMAND_ACK_TIMEOUT_MS, DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../../protocol/limits.ts";
+import { alertsShape } from "./alerts-config.ts";
 import { checkDatabaseKeys, databaseShape } from "./database-config.ts";
 import { isHost } from "../images/private-hosts.ts";
 import { checkOidcKeys, oidcShape } from "./oidc-config.ts";
@@ -120,6 +121,7 @@ const keys = z.strictObject({
       "How the service finds out the digests of tags when a revision of a fleet is made. It asks registries at public addresses, " +
       "over https, and without a proxy.",
   }),
+  ...alertsShape,
   log_level: z.enum(LOG_LEVELS).default("info").meta({ description: "Minimum level of log lines." }),
   nats_url: z.string().min(1).optional().meta({
     description:

@@ -1,17 +1,19 @@
 import type { Store } from "../store/store.ts";
 import { AesSealer, type SealingKey } from "./aes-sealer.ts";
-import { credentialsPurpose, revisionPurpose, variablePurpose } from "./sealer.ts";
+import { channelPurpose, credentialsPurpose, revisionPurpose, variablePurpose } from "./sealer.ts";
 
 /** How many values are read at a time: a revision may have a megabyte. */
 const BATCH = 50;
 
-export type ResealedStore = Pick<Store, "assetSettings" | "fleets" | "simCredentials">;
+export type ResealedStore = Pick<Store, "assetSettings" | "fleets" | "simCredentials" | "alertSettings">;
 
 export interface Resealed {
   readonly variables: number;
   readonly revisions: number;
   /** Of accounts at SIM operators. */
   readonly credentials: number;
+  /** Of alerts. */
+  readonly channels: number;
 }
 
 /**
@@ -24,6 +26,7 @@ export async function reseal(store: ResealedStore, key: SealingKey, others: read
     variables: await resealVariables(store, key.id, sealer),
     revisions: await resealRevisions(store, key.id, sealer),
     credentials: await resealCredentials(store, key.id, sealer),
+    channels: await resealChannels(store, key.id, sealer),
   };
 }
 
@@ -63,6 +66,19 @@ async function resealCredentials({ simCredentials }: ResealedStore, keyId: strin
       const purpose = credentialsPurpose(accountId, type);
       const after = sealer.seal(sealer.open(credentials, purpose), purpose);
       if (await simCredentials.resealCredentials(accountId, type, sealed, after)) count++;
+    }
+  }
+}
+
+async function resealChannels({ alertSettings }: ResealedStore, keyId: string, sealer: AesSealer): Promise<number> {
+  for (let count = 0; ;) {
+    const channels = await alertSettings.listChannelsNotSealedBy(keyId, BATCH);
+    if (channels.length === 0) return count;
+    for (const channel of channels) {
+      const { accountId, name, sealed } = channel;
+      const purpose = channelPurpose(accountId, name);
+      const after = sealer.seal(sealer.open(channel, purpose), purpose);
+      if (await alertSettings.resealChannel(accountId, name, sealed, after)) count++;
     }
   }
 }

@@ -10,7 +10,7 @@ const SETTLE_MS = 5000;
 
 export interface KeyRotationOptions {
   readonly path: string;
-  readonly store: Pick<Store, "sealingKeys" | "assetSettings" | "fleets" | "simCredentials">;
+  readonly store: Pick<Store, "sealingKeys" | "assetSettings" | "fleets" | "simCredentials" | "alertSettings">;
   readonly clock: Pick<Clock, "now" | "sleep">;
 }
 
@@ -50,6 +50,7 @@ export async function rotateKeys({ path, store, clock }: KeyRotationOptions): Pr
     variables: first.variables + second.variables,
     revisions: first.revisions + second.revisions,
     credentials: first.credentials + second.credentials,
+    channels: first.channels + second.channels,
   };
 }
 

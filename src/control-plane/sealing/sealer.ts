@@ -45,3 +45,8 @@ export function credentialsPurpose(accountId: string, type: string): string {
 export function revisionPurpose(fleetId: string, number: number): string {
   return `revision ${number} of fleet ${fleetId}`;
 }
+
+/** The purpose of what a channel of alerts is used with: its addresses and secrets. */
+export function channelPurpose(accountId: string, name: string): string {
+  return `channel ${name} of account ${accountId}`;
+}

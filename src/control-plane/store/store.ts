@@ -1,6 +1,7 @@
 import type { AccountEventStore } from "./account-events.ts";
 import type { AccountStore, KeyStore } from "./accounts.ts";
 import type { AgentReleaseStore } from "./agent-releases.ts";
+import type { AlertOutboxStore, AlertSettingsStore, AlertStore } from "./alerts.ts";
 import type { AssetSettingsStore } from "./asset-settings.ts";
 import type { AuditStore } from "./audit.ts";
 import type { AssetStore } from "./assets.ts";
@@ -67,6 +68,9 @@ export interface Store extends AsyncDisposable {
   readonly agentReleases: AgentReleaseStore;
   readonly busKeys: BusKeyStore;
   readonly sealingKeys: SealingKeyStore;
+  readonly alerts: AlertStore;
+  readonly alertSettings: AlertSettingsStore;
+  readonly alertOutbox: AlertOutboxStore;
   readonly statistics: StoreStatistics;
   /** Calls the listener with each account that has new events, once this process has committed them, until disposed. */
   onAccountEvents(listener: (accountId: string) => void): Disposable;
@@ -117,4 +121,7 @@ export const RECORD_STORES = [
   "agentReleases",
   "busKeys",
   "sealingKeys",
+  "alerts",
+  "alertSettings",
+  "alertOutbox",
 ] as const satisfies readonly (keyof Store)[];

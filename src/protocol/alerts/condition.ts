@@ -12,7 +12,7 @@ export type AlertSubjectKind = "asset" | "rollout" | "api_key" | "channel";
 /** Default of a condition. */
 export interface ConditionDefault {
   readonly subject: AlertSubjectKind;
-  /** Text for people after the name of the subject. */
+  /** Text for people, before the names of the subjects. */
   readonly title: string;
   readonly severity: AlertSeverity;
   /** How long it must hold before an alert fires, in seconds. */
@@ -30,33 +30,33 @@ const asset = (title: string, severity: AlertSeverity, forS = 0, keepFiringForS 
 
 /** Conditions of assets whose name is also the reason for which the asset needs attention. */
 const ATTENTION_CONDITIONS = {
-  cloned_identity: asset("has an identity that two devices use", "critical"),
-  device_replaced: asset("has another device in its place", "warning"),
-  acceptance: asset("waits for its device to be accepted", "info", 900),
-  app_missing: asset("has an app that is missing", "warning", 120, 300),
-  app_stopped: asset("has an app that is stopped", "warning", 120, 300),
-  app_restarting: asset("has an app that restarts again and again", "warning", 120, 600),
-  app_unhealthy: asset("has an app that is unhealthy", "warning", 120, 300),
-  app_not_repaired: asset("has an app that is no longer repaired", "warning", 0, 300),
-  drifted: asset("differs from its fleet", "warning", 300, 300, false),
-  stopped_by_hand: asset("has an app of a fleet that a person has stopped", "info", 0, 0, false),
-  deployment_failed: asset("has a failed deployment", "warning"),
-  update_waiting: asset("has a deployment that waits for it", "info", 86_400, 0, false),
-  engine_trouble: asset("has trouble with its container engine", "warning", 120, 300),
-  state_not_writable: asset("cannot write to its disk", "critical", 60, 300),
-  disk_low: asset("is low on disk space", "warning", 300, 900),
-  data_budget_spent: asset("has spent its data budget", "warning"),
-  data: asset("has spent its data plan or will before the month ends", "warning"),
+  cloned_identity: asset("Identity used by two devices", "critical"),
+  device_replaced: asset("Device replaced", "warning"),
+  acceptance: asset("Device waits to be accepted", "info", 900),
+  app_missing: asset("App missing", "warning", 120, 300),
+  app_stopped: asset("App stopped", "warning", 120, 300),
+  app_restarting: asset("App restarting", "warning", 120, 600),
+  app_unhealthy: asset("App unhealthy", "warning", 120, 300),
+  app_not_repaired: asset("App no longer repaired", "warning", 0, 300),
+  drifted: asset("Differs from its fleet", "warning", 300, 300, false),
+  stopped_by_hand: asset("App stopped by a person", "info", 0, 0, false),
+  deployment_failed: asset("Deployment failed", "warning"),
+  update_waiting: asset("Deployment waits for the device", "info", 86_400, 0, false),
+  engine_trouble: asset("Container engine trouble", "warning", 120, 300),
+  state_not_writable: asset("Disk not writable", "critical", 60, 300),
+  disk_low: asset("Disk space low", "warning", 300, 900),
+  data_budget_spent: asset("Data budget spent", "warning"),
+  data: asset("Data plan spent, or will be", "warning"),
 } as const satisfies Readonly<Record<AssetCondition, ConditionDefault>>;
 
 /** Every condition, with its default. */
 export const ALERT_CONDITIONS = {
-  device_offline: asset("is offline", "critical", 1800),
-  device_flapping: asset("connects again and again", "warning", 0, 900),
+  device_offline: asset("Device offline", "critical", 1800),
+  device_flapping: asset("Device flapping", "warning", 0, 900),
   ...ATTENTION_CONDITIONS,
   rollout_stopped: {
     subject: "rollout",
-    title: "has stopped",
+    title: "Rollout stopped",
     severity: "critical",
     forS: 0,
     keepFiringForS: 0,
@@ -64,7 +64,7 @@ export const ALERT_CONDITIONS = {
   },
   rollout_waiting: {
     subject: "rollout",
-    title: "waits for people",
+    title: "Rollout waits for people",
     severity: "info",
     forS: 0,
     keepFiringForS: 0,
@@ -72,7 +72,7 @@ export const ALERT_CONDITIONS = {
   },
   key_expiring: {
     subject: "api_key",
-    title: "expires within seven days",
+    title: "API key expires within seven days",
     severity: "warning",
     forS: 0,
     keepFiringForS: 0,
@@ -80,7 +80,7 @@ export const ALERT_CONDITIONS = {
   },
   channel_disabled: {
     subject: "channel",
-    title: "is disabled since messages failed",
+    title: "Channel of alerts disabled",
     severity: "critical",
     forS: 0,
     keepFiringForS: 0,

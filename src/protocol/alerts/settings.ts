@@ -2,6 +2,10 @@ import { z } from "zod";
 import { selectorSchema } from "../fleets/selector.ts";
 import { alertConditionSchema, alertSeveritySchema } from "./condition.ts";
 
+/** Maximum number of rules, routes and channels of an account. */
+export const MAX_ALERT_RULES = 50;
+export const MAX_ALERT_ROUTES = 50;
+export const MAX_ALERT_CHANNELS = 50;
 /** Shortest pause between two repetitions, in seconds: a route never repeats a message every second. */
 const MIN_REPEAT_S = 300;
 const WEEK_S = 7 * 24 * 3600;
@@ -21,7 +25,7 @@ export const alertRuleSchema = z
 export type AlertRule = z.output<typeof alertRuleSchema>;
 
 /** Name of a route or a channel, which is its address too. */
-const alertNameSchema = z
+export const alertNameSchema = z
   .string()
   .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, "must be 1 to 63 lower-case letters, digits or '-'");
 

@@ -1,6 +1,8 @@
 import { acceptanceContract } from "./acceptance-contract.ts";
 import { accountEventsContract } from "./account-events-contract.ts";
 import { accountsContract } from "./accounts-contract.ts";
+import { alertOutboxContract } from "./alert-outbox-contract.ts";
+import { alertsContract } from "./alerts-contract.ts";
 import { operatorSimsContract } from "./operator-sims-contract.ts";
 import { simCredentialsContract } from "./sim-credentials-contract.ts";
 import { agentReleasesContract } from "./agent-releases-contract.ts";
@@ -70,4 +72,6 @@ export function storeContract(harness: StoreHarness): void {
   sealingKeysContract(harness);
   busKeysContract(harness);
   agentReleasesContract(harness);
+  alertsContract(harness);
+  alertOutboxContract(harness);
 }

@@ -54,6 +54,8 @@ const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
   // Interfaces of what it configures, and no more.
   config: ["images", "sim-operator", "store"],
   accounts: ["config", "metrics", "store"],
+  // The address filter is that of images.
+  alerts: ["accounts", "images", "instances", "sealing", "store"],
   assets: ["accounts", "instances", "metrics", "sim-operator", "store"],
   sims: ["accounts", "assets", "config", "instances", "sim-operator", "store"],
   devices: ["accounts", "bus", "config", "instances", "metrics", "store"],
@@ -77,7 +79,7 @@ const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
     "store",
   ],
   // Administration of the same data, also while the service is stopped.
-  cli: ["accounts", "assets", "config", "data", "releases", "sealing", "sim-operator", "sims", "store"],
+  cli: ["accounts", "alerts", "assets", "config", "data", "releases", "sealing", "sim-operator", "sims", "store"],
 };
 
 /** Files of edgectl that all its folders may import: errors, exit codes, and what is outside the process. */

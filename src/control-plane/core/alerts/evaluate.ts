@@ -24,7 +24,7 @@ export function parseRules(rules: readonly AlertRule[]): readonly ParsedRule[] {
 }
 
 /** Returns the terms of a valid selector. */
-function termsOfSelector(selector: string): readonly SelectorTerm[] {
+export function termsOfSelector(selector: string): readonly SelectorTerm[] {
   const parsed = parseSelector(selector);
   if (!parsed.ok) throw new Error(`a selector was not validated: ${parsed.reason}`);
   return parsed.terms;

@@ -129,6 +129,16 @@ export const AUDIT_ACTIONS = {
   "rollout.advanced": { fleet: "text", wave: "number" },
   "rollout.cancelled": { fleet: "text" },
   "rollout.reverted": { fleet: "text", reason: "text" },
+  "alert.acknowledged": { group: "text", alerts: "number", count: "number" },
+  "alert_rules.changed": { rules: "number" },
+  "alert_route.changed": { channels: "texts" },
+  "alert_route.removed": {},
+  // Neither addresses nor secrets.
+  "alert_channel.changed": { kind: "text" },
+  "alert_channel.removed": {},
+  "alert_channel.tested": { answer: "text" },
+  "silence.created": { reason: "text", selector: "text", conditions: "texts", until: "number" },
+  "silence.ended": {},
   "rollout.priced": { fleet: "text", revision: "number", targets: "number" },
   // A read that was refused: reads that are not are no entries.
   "access.refused": { method: "text", endpoint: "text" },

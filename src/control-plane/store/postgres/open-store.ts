@@ -1,4 +1,7 @@
 import { SqlBusKeyStore } from "../sql/bus-keys.ts";
+import { SqlAlertOutboxStore } from "../sql/alert-outbox.ts";
+import { SqlAlertSettingsStore } from "../sql/alert-settings.ts";
+import { SqlAlertStore } from "../sql/alerts.ts";
 import { SqlAccountStore } from "../sql/accounts.ts";
 import { SqlAgentReleaseStore } from "../sql/agent-releases.ts";
 import { SqlAssetSettingsStore } from "../sql/asset-settings.ts";
@@ -90,6 +93,9 @@ export function postgresStoreOn(pool: PostgresPool): Store {
     busKeys: new SqlBusKeyStore(executor),
     idempotency: new SqlIdempotencyStore(executor),
     sealingKeys: new SqlSealingKeyStore(executor),
+    alerts: new SqlAlertStore(executor),
+    alertSettings: new SqlAlertSettingsStore(executor),
+    alertOutbox: new SqlAlertOutboxStore(executor),
     statistics: new PostgresStoreStatistics(pool),
     async check() {
       await pool.query("SELECT 1 FROM accounts LIMIT 1", []);

@@ -1,5 +1,6 @@
 import { ACCOUNTS } from "./schema/accounts.ts";
 import { AGENT_RELEASES } from "./schema/agent-releases.ts";
+import { ALERTS } from "./schema/alerts.ts";
 import { ASSETS } from "./schema/assets.ts";
 import { DEPLOYMENTS } from "./schema/deployments.ts";
 import { FLEETS } from "./schema/fleets.ts";
@@ -26,6 +27,6 @@ export const SCHEMA_STEPS: readonly SchemaStep[] = [
   {
     version: 1,
     compatibleFrom: 1,
-    sql: INSTANCES + ACCOUNTS + PEOPLE + ASSETS + HISTORY + SIMS + DEPLOYMENTS + FLEETS + AGENT_RELEASES,
+    sql: INSTANCES + ACCOUNTS + PEOPLE + ASSETS + HISTORY + SIMS + DEPLOYMENTS + FLEETS + AGENT_RELEASES + ALERTS,
   },
 ];

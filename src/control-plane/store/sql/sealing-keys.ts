@@ -14,11 +14,12 @@ const REMOVE_UNUSED = /* sql */ `
   DELETE FROM sealing_keys WHERE id = ?1 AND is_current = 0
     AND NOT EXISTS (SELECT 1 FROM asset_variables WHERE key_id = ?1)
     AND NOT EXISTS (SELECT 1 FROM fleet_revisions WHERE key_id = ?1)
-    AND NOT EXISTS (SELECT 1 FROM sim_operator_credentials WHERE key_id = ?1)`;
+    AND NOT EXISTS (SELECT 1 FROM sim_operator_credentials WHERE key_id = ?1)
+    AND NOT EXISTS (SELECT 1 FROM alert_channels WHERE key_id = ?1)`;
 const COUNT_USED = /* sql */ `
   SELECT key_id AS id, count(*) AS count FROM (
     SELECT key_id FROM asset_variables UNION ALL SELECT key_id FROM fleet_revisions
-    UNION ALL SELECT key_id FROM sim_operator_credentials
+    UNION ALL SELECT key_id FROM sim_operator_credentials UNION ALL SELECT key_id FROM alert_channels
   ) AS used GROUP BY key_id`;
 const REMOVE_ALL = "DELETE FROM sealing_keys WHERE id <> ?";
 // One search of the index for each key: reading all rows takes seconds for millions of variables.
@@ -41,6 +42,8 @@ const LIST_USED = /* sql */ `
   SELECT id FROM revision_keys WHERE id IS NOT NULL
   UNION
   SELECT DISTINCT key_id FROM sim_operator_credentials
+  UNION
+  SELECT DISTINCT key_id FROM alert_channels
   ORDER BY id`;
 
 interface KeyRow {

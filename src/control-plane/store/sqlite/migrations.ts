@@ -1,5 +1,6 @@
 import { ACCOUNTS } from "./schema/accounts.ts";
 import { AGENT_RELEASES } from "./schema/agent-releases.ts";
+import { ALERTS } from "./schema/alerts.ts";
 import { ASSETS } from "./schema/assets.ts";
 import { DEPLOYMENTS } from "./schema/deployments.ts";
 import { FLEETS } from "./schema/fleets.ts";
@@ -13,5 +14,5 @@ import { SIMS } from "./schema/sims.ts";
  * `_ms`. Until the first release, changes go into the tables of `schema/`; from then on a released entry is never edited.
  */
 export const MIGRATIONS: readonly string[] = [
-  INSTANCES + ACCOUNTS + PEOPLE + ASSETS + HISTORY + SIMS + DEPLOYMENTS + FLEETS + AGENT_RELEASES,
+  INSTANCES + ACCOUNTS + PEOPLE + ASSETS + HISTORY + SIMS + DEPLOYMENTS + FLEETS + AGENT_RELEASES + ALERTS,
 ];

@@ -3,6 +3,9 @@ import type { DatabaseSync } from "node:sqlite";
 import { openSqlite, truncateWal } from "../../../lib/sqlite.ts";
 import { CachedKeyStore } from "../cached-keys.ts";
 import { SqlBusKeyStore } from "../sql/bus-keys.ts";
+import { SqlAlertOutboxStore } from "../sql/alert-outbox.ts";
+import { SqlAlertSettingsStore } from "../sql/alert-settings.ts";
+import { SqlAlertStore } from "../sql/alerts.ts";
 import { SqlAccountStore } from "../sql/accounts.ts";
 import { SqlAgentReleaseStore } from "../sql/agent-releases.ts";
 import { SqlAssetSettingsStore } from "../sql/asset-settings.ts";
@@ -94,6 +97,9 @@ export function openStore(path: string): Store {
     busKeys: new SqlBusKeyStore(executor),
     idempotency: new SqlIdempotencyStore(executor),
     sealingKeys: new SqlSealingKeyStore(executor),
+    alerts: new SqlAlertStore(executor),
+    alertSettings: new SqlAlertSettingsStore(executor),
+    alertOutbox: new SqlAlertOutboxStore(executor),
     statistics: new SqliteStoreStatistics(database, path),
     async check() {
       ping.get();

@@ -1,0 +1,223 @@
+import { setImmediate } from "node:timers/promises";
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { AlertRouteBody } from "../../protocol/alerts/settings.ts";
+import { createId } from "../accounts/secrets.ts";
+import type { Observation, OpenAlert } from "../core/alerts/alert.ts";
+import { evaluate, parseRules, shortestAbsenceMs, termsOfSelector } from "../core/alerts/evaluate.ts";
+import { assignGroups, nextStep, type Route } from "../core/alerts/grouping.ts";
+import { learn } from "../core/alerts/habits.ts";
+import { LeasedLoop } from "../instances/leased-loop.ts";
+import type { ServiceClock } from "../instances/service-clock.ts";
+import { SharedRole } from "../instances/shared-role.ts";
+import { DELIVERY_RETENTION_MS, type DueGroup, type RoundState } from "../store/alerts.ts";
+import type { Store } from "../store/store.ts";
+import { composeMessage } from "./message.ts";
+
+const LEASE = "alerts";
+/** An instance that dies leaves alerts to another one after this time. */
+const LEASE_MS = 15_000;
+const LOOK_INTERVAL_MS = 1_000;
+/** Pause between two looks at an account; longer for one of which much is the matter. */
+const ACCOUNT_INTERVAL_MS = 2_000;
+const MAX_ACCOUNT_INTERVAL_MS = 30_000;
+/** Each of as many conditions that hold adds one such pause. */
+const PER_INTERVAL = 1_000;
+/** Devices are looked at for their habits as often. */
+const HABITS_INTERVAL_MS = 60_000;
+const CLEAN_UP_INTERVAL_MS = 3_600_000;
+/** Rounds that are further apart mean that no service was there meanwhile. */
+const MAX_ROUND_GAP_MS = 120_000;
+/** Rows that are read or written at a time, so that requests wait for one batch at most. */
+const BATCH = 500;
+const WRITE_BATCH = 200;
+const GROUP_BATCH = 50;
+
+export interface AlertWatcherOptions {
+  readonly store: Pick<Store, "isShared" | "leases" | "alerts" | "alertSettings" | "alertOutbox">;
+  readonly clock: Clock;
+  readonly serviceClock: ServiceClock;
+  readonly logger: Logger;
+  readonly instanceId: string;
+  /** Address of the service, for links. */
+  readonly publicUrl: string | undefined;
+}
+
+/**
+ * Judges the conditions of all accounts, and puts what is to be told into the outbox: at one instance at a time. What fires follows
+ * from what is on record and the time; events are not needed.
+ */
+export class AlertWatcher implements AsyncDisposable {
+  readonly #options: AlertWatcherOptions;
+  readonly #role: SharedRole;
+  readonly #loop: LeasedLoop;
+  /** When an account is looked at again, for those that are not at every look. */
+  readonly #laterMs = new Map<string, number>();
+  #habitsDueMs = 0;
+  #cleanUpDueMs = 0;
+
+  constructor(options: AlertWatcherOptions) {
+    const { clock, logger } = options;
+    this.#options = options;
+    this.#role = new SharedRole({ ...options, lease: LEASE, leaseMs: LEASE_MS });
+    this.#loop = new LeasedLoop({
+      role: this.#role,
+      clock,
+      logger,
+      pauseMs: LOOK_INTERVAL_MS,
+      failureMessage: "cannot judge alerts; trying again",
+      work: (signal) => this.#look(signal),
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#loop[Symbol.asyncDispose]();
+  }
+
+  async #look(signal: AbortSignal): Promise<boolean> {
+    const { store, clock } = this.#options;
+    if (!(await this.#role.acquire())) return false;
+    const round = await this.#beginRound(Math.floor(clock.now()));
+    await this.#judgeAccounts(round, signal);
+    const more = await this.#tell();
+    await store.alerts.saveRound({ ...round, lastAtMs: Math.floor(clock.now()) });
+    return more;
+  }
+
+  /** Notes an absence of the service, and learns the habits of devices when that is due. */
+  async #beginRound(nowMs: number): Promise<RoundState> {
+    const { store } = this.#options;
+    const before = await store.alerts.readRound();
+    const isWatched = nowMs - before.lastAtMs <= MAX_ROUND_GAP_MS;
+    // Before the first round of all there was no device.
+    const isAbsent = !isWatched && before.lastAtMs > 0;
+    // A device that was there a minute before the last round was seen last, perhaps, when the service went.
+    const round = isAbsent ? { ...before, fromMs: before.lastAtMs - MAX_ROUND_GAP_MS / 2, untilMs: nowMs } : before;
+    if (isAbsent) await store.alerts.saveRound({ ...round, lastAtMs: nowMs });
+    if (!isWatched || nowMs >= this.#habitsDueMs) {
+      this.#habitsDueMs = nowMs + HABITS_INTERVAL_MS;
+      await this.#learnHabits(nowMs, isWatched);
+    }
+    if (nowMs >= this.#cleanUpDueMs) {
+      const isMore = await store.alertOutbox.removeOld(
+        this.#options.clock.deletionTime() - DELIVERY_RETENTION_MS,
+        BATCH,
+      );
+      if (!isMore) this.#cleanUpDueMs = nowMs + CLEAN_UP_INTERVAL_MS;
+    }
+    return round;
+  }
+
+  async #learnHabits(nowMs: number, isWatched: boolean): Promise<void> {
+    const { alerts } = this.#options.store;
+    for (let after: string | undefined = ""; after !== undefined;) {
+      const changed = await alerts.listChangedDevices(after, WRITE_BATCH);
+      await alerts.saveHabits(
+        changed.map(({ assetUuid, sample, habits }) => ({
+          assetUuid,
+          habits: learn(habits, sample, nowMs, isWatched),
+        })),
+      );
+      after = changed.length < WRITE_BATCH ? undefined : changed.at(-1)?.assetUuid;
+      await setImmediate();
+    }
+  }
+
+  async #judgeAccounts(round: RoundState, signal: AbortSignal): Promise<void> {
+    const { store, clock } = this.#options;
+    for (let after: string | undefined = ""; after !== undefined && !signal.aborted;) {
+      const accounts = await store.alerts.listAccounts(Math.floor(clock.now()), after, BATCH);
+      for (const accountId of accounts) {
+        if (signal.aborted) return;
+        const nowMs = Math.floor(clock.now());
+        if ((this.#laterMs.get(accountId) ?? 0) > nowMs) continue;
+        // So that another instance does not begin meanwhile.
+        if (!(await this.#role.acquire())) return;
+        const count = await this.#judge(accountId, round, nowMs);
+        const pauseMs = ACCOUNT_INTERVAL_MS * (1 + Math.floor(count / PER_INTERVAL));
+        this.#laterMs.set(accountId, nowMs + Math.min(MAX_ACCOUNT_INTERVAL_MS, pauseMs));
+      }
+      after = accounts.length < BATCH ? undefined : accounts.at(-1);
+    }
+  }
+
+  /** Returns how many conditions hold. */
+  async #judge(accountId: string, outage: RoundState, nowMs: number): Promise<number> {
+    const { alerts, alertSettings } = this.#options.store;
+    const rules = parseRules(await alertSettings.readRules(accountId));
+    const time = { nowMs, awayBeforeMs: nowMs - shortestAbsenceMs(rules), outage };
+    const observed: Observation[] = [...(await alerts.observeOthers(accountId, nowMs))];
+    for (let after: string | undefined = ""; after !== undefined;) {
+      const page = await alerts.observeAssets(accountId, time, after, BATCH);
+      observed.push(...page.observed);
+      after = page.last;
+      await setImmediate();
+    }
+    const open = await alerts.listOpen(accountId);
+    const changes = evaluate(open, observed, rules, nowMs);
+    for (let at = 0; at < changes.length; at += WRITE_BATCH) {
+      const some = changes.slice(at, at + WRITE_BATCH);
+      const ids = some.filter(({ kind }) => kind === "open").map(() => createId("alr_"));
+      await alerts.change(accountId, some, ids, nowMs);
+      await setImmediate();
+    }
+    if (changes.some(({ kind }) => kind === "resolve")) await alerts.removeSurplus(accountId);
+    await this.#group(accountId, changes.length === 0 ? open : await alerts.listOpen(accountId), nowMs);
+    return observed.length;
+  }
+
+  async #group(accountId: string, open: readonly OpenAlert[], nowMs: number): Promise<void> {
+    const { alertSettings, alertOutbox } = this.#options.store;
+    if (!open.some(({ state }) => state === "firing")) return;
+    const routes = await this.#routesOf(accountId);
+    if (routes.length === 0) return;
+    const silences = (await alertSettings.listSilences(accountId, nowMs)).map(({ conditions, selector, endsAtMs }) => ({
+      conditions,
+      terms: termsOfSelector(selector),
+      endsAtMs,
+    }));
+    const groups = await alertOutbox.listGroups(accountId);
+    const assignments = assignGroups(open, routes, silences, groups, nowMs, () => createId("grp_"));
+    for (let at = 0; at < assignments.length; at += WRITE_BATCH) {
+      await alertOutbox.assign(accountId, assignments.slice(at, at + WRITE_BATCH), nowMs);
+      await setImmediate();
+    }
+  }
+
+  /** Puts what groups have to say into the outbox. Returns whether more may be due. */
+  async #tell(): Promise<boolean> {
+    const { store, clock, publicUrl } = this.#options;
+    const nowMs = Math.floor(clock.now());
+    const due = await store.alertOutbox.listDueGroups(nowMs, GROUP_BATCH);
+    const routes = new Map<string, readonly Route[]>();
+    for (const each of due) {
+      const { accountId, group, counts } = each;
+      const known = routes.get(accountId) ?? (await this.#routesOf(accountId));
+      routes.set(accountId, known);
+      const route = known.find(({ id }) => id === group.routeId);
+      const step = nextStep(group, counts, route, nowMs);
+      const message = step.message && composeMessage(each, step.message, publicUrl, nowMs);
+      const text = message && {
+        id: messageIdOf(each),
+        message: JSON.stringify(message),
+        channels: route?.channels ?? [],
+      };
+      await store.alertOutbox.step(each, step, text && { ...text, total: counts.total }, nowMs);
+    }
+    return due.length === GROUP_BATCH;
+  }
+
+  async #routesOf(accountId: string): Promise<readonly Route[]> {
+    const routes = await this.#options.store.alertSettings.listRoutes(accountId);
+    return routes.map(({ name, body }) => toRoute(name, body));
+  }
+}
+
+function toRoute(name: string, { selector, ...body }: AlertRouteBody): Route {
+  return { ...body, id: name, terms: termsOfSelector(selector) };
+}
+
+/** The same if it is decided again. */
+function messageIdOf({ group: { id, sends } }: DueGroup): string {
+  return `msg_${id.slice("grp_".length)}_${sends + 1}`;
+}

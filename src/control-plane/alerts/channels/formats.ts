@@ -1,0 +1,135 @@
+import { createHmac } from "node:crypto";
+import type { AlertSeverity } from "../../../protocol/alerts/condition.ts";
+import type { AlertChannelConfig } from "../../../protocol/alerts/channel.ts";
+import type { AlertMessage } from "../message.ts";
+
+/** A message as it is posted. */
+export interface HttpMessage {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+type HttpConfig = Exclude<AlertChannelConfig, { readonly kind: "email" }>;
+
+/** Returns the message in the form of the channel. @param id the same however often it is sent */
+export function formatMessage(config: HttpConfig, message: AlertMessage, id: string, nowMs: number): HttpMessage {
+  const url = new URL(config.url);
+  switch (config.kind) {
+    case "webhook":
+      return signedWebhook(url, config.secrets ?? [], message, id, nowMs);
+    case "slack":
+      return json(url, { text: linked(escapeSlack(lineOf(message)), message.url) });
+    case "mattermost":
+      return json(url, { text: `${escapeMarkdown(lineOf(message))}${message.url === null ? "" : ` ${message.url}`}` });
+    case "teams":
+      return json(url, teamsCard(message));
+    case "pagerduty":
+      return json(url, pagerDutyEvent(config.routing_key, message));
+    case "ntfy":
+      return ntfyMessage(url, config.token, message);
+  }
+}
+
+/** Returns the line of a message for people. */
+export function lineOf({ severity, text }: Pick<AlertMessage, "severity" | "text">): string {
+  return `[${severity}] ${text}`;
+}
+
+function json(url: URL, body: unknown, headers: Readonly<Record<string, string>> = {}): HttpMessage {
+  return { url, headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) };
+}
+
+/** As https://www.standardwebhooks.com describes it: every secret signs, so that they can be rotated. */
+function signedWebhook(
+  url: URL,
+  secrets: readonly string[],
+  message: AlertMessage,
+  id: string,
+  nowMs: number,
+): HttpMessage {
+  const { type, at, ...data } = message;
+  const event = { type: `alert.${type}`, timestamp: new Date(at * 1000).toISOString(), data: { id, ...data } };
+  const body = JSON.stringify(event);
+  const timestamp = String(Math.floor(nowMs / 1000));
+  const signatures = secrets.map((secret) => `v1,${sign(secret, `${id}.${timestamp}.${body}`)}`);
+  const headers = { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures.join(" ") };
+  return { url, headers: { "Content-Type": "application/json", ...headers }, body };
+}
+
+function sign(secret: string, content: string): string {
+  const key = Buffer.from(secret.slice("whsec_".length), "base64");
+  return createHmac("sha256", key).update(content).digest("base64");
+}
+
+/** Names of others mention nobody and format nothing. */
+function escapeSlack(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+function escapeMarkdown(text: string): string {
+  return text.replaceAll(/[\\`*_{}()#+.!|<>~[\]-]/g, String.raw`\$&`).replaceAll("@", "@\u200B");
+}
+
+function linked(text: string, url: string | null): string {
+  return url === null ? text : `${text} <${url}|Open>`;
+}
+
+function textBlock(text: string, more: object = {}): object {
+  return { type: "TextBlock", wrap: true, text: escapeMarkdown(text), ...more };
+}
+
+function teamsCard(message: AlertMessage): unknown {
+  const { names, url } = message;
+  const content = {
+    $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
+    type: "AdaptiveCard",
+    version: "1.4",
+    body: [
+      textBlock(lineOf(message), { weight: "Bolder" }),
+      ...(names.length > 1 ? [textBlock(names.join(", "))] : []),
+    ],
+    ...(url !== null && { actions: [{ type: "Action.OpenUrl", title: "Open", url }] }),
+  };
+  const attachment = { contentType: "application/vnd.microsoft.card.adaptive", contentUrl: null, content };
+  return { type: "message", attachments: [attachment] };
+}
+
+/** Events API v2: the group is the incident, so that what is repeated is no second one. */
+function pagerDutyEvent(routingKey: string, message: AlertMessage): unknown {
+  const { type, text, severity, group_id, condition, total, open, names, since, url } = message;
+  const payload = {
+    summary: text.slice(0, 1024),
+    source: "edge-control",
+    severity,
+    class: condition,
+    timestamp: new Date(since * 1000).toISOString(),
+    custom_details: { total, open, names },
+  };
+  return {
+    routing_key: routingKey,
+    event_action: type === "resolved" ? "resolve" : "trigger",
+    dedup_key: group_id,
+    ...(type !== "resolved" && { payload }),
+    ...(url !== null && { links: [{ href: url, text: "Open" }] }),
+  };
+}
+
+const NTFY_PRIORITY: Readonly<Record<AlertSeverity, number>> = { critical: 5, warning: 4, info: 3 };
+
+/** Published as JSON to the root of the server, since headers take no text of others. */
+function ntfyMessage(url: URL, token: string | undefined, message: AlertMessage): HttpMessage {
+  const topic = decodeURIComponent(url.pathname.split("/").findLast((part) => part !== "") ?? "");
+  const { severity, type, url: click } = message;
+  const priority = type === "resolved" ? 3 : NTFY_PRIORITY[severity];
+  const body = {
+    topic,
+    message: message.text,
+    title: `edge-control: ${severity}`,
+    priority,
+    ...(click !== null && { click }),
+  };
+  const root = new URL(url.href);
+  root.pathname = url.pathname.replace(/\/[^/]*\/?$/, "/");
+  return json(root, body, token === undefined ? {} : { Authorization: `Bearer ${token}` });
+}

@@ -1,0 +1,255 @@
+import type { AlertCondition, AlertSeverity, AlertSubjectKind } from "../../protocol/alerts/condition.ts";
+import type { AlertRouteBody, AlertRule } from "../../protocol/alerts/settings.ts";
+import type { AlertChange, Observation, OpenAlert } from "../core/alerts/alert.ts";
+import type { AlertGroup, Assignment, GroupCounts, GroupStep } from "../core/alerts/grouping.ts";
+import type { DeliveryStep } from "../core/alerts/delivery.ts";
+import type { DeviceHabits, DeviceSample, Outage } from "../core/alerts/habits.ts";
+import type { Sealed } from "./asset-settings.ts";
+import type { AuditEntry } from "./audit.ts";
+import type { Precondition } from "./precondition.ts";
+
+/** How many alerts that are resolved an account keeps; older ones are removed. */
+export const MAX_RESOLVED_ALERTS = 10_000;
+/** Maximum number of silences of an account that have not ended. */
+export const MAX_SILENCES = 200;
+/** How long what was sent is listed. */
+export const DELIVERY_RETENTION_MS = 30 * 86_400_000;
+
+/** An alert as it is on record. Times are Unix milliseconds. */
+export interface StoredAlert {
+  readonly id: string;
+  readonly condition: AlertCondition;
+  readonly subject: { readonly kind: AlertSubjectKind; readonly id: string; readonly name: string };
+  readonly severity: AlertSeverity;
+  readonly state: "firing" | "resolved";
+  readonly sinceMs: number;
+  readonly firedAtMs: number;
+  readonly resolvedAtMs: number | undefined;
+  readonly usualPauseMs: number | undefined;
+  readonly acknowledgedAtMs: number | undefined;
+  readonly acknowledgedBy: string | undefined;
+}
+
+export interface AlertFilter {
+  readonly state: StoredAlert["state"];
+  readonly condition?: AlertCondition | undefined;
+  readonly severity?: AlertSeverity | undefined;
+  readonly subjectId?: string | undefined;
+  readonly groupId?: string | undefined;
+}
+
+/** A place in a list of alerts, newest first. */
+export interface AlertCursor {
+  readonly firedAtMs: number;
+  readonly id: string;
+}
+
+/** What the conditions of an account are looked up for. */
+export interface AlertTime {
+  readonly nowMs: number;
+  /** Devices that were seen since are not gone for long enough to matter. Unix milliseconds. */
+  readonly awayBeforeMs: number;
+  readonly outage: Outage;
+}
+
+/** A device whose number of sessions or whose absence has changed since it was looked at. */
+export interface ChangedDevice {
+  readonly assetUuid: string;
+  readonly sample: DeviceSample;
+  readonly habits: DeviceHabits;
+}
+
+/** A group that may have something to say. */
+export interface DueGroup {
+  readonly accountId: string;
+  readonly group: AlertGroup;
+  readonly counts: GroupCounts;
+  /** Names of some of its subjects, those that fired first before the others. */
+  readonly names: readonly string[];
+}
+
+export interface RoundState extends Outage {
+  readonly lastAtMs: number;
+}
+
+/** Alerts, as they are judged. */
+export interface AlertStore {
+  /** Returns accounts in which there may be something to tell, in the order of their ids. */
+  listAccounts(nowMs: number, after: string, limit: number): Promise<readonly string[]>;
+  readRound(): Promise<RoundState>;
+  saveRound(round: RoundState): Promise<void>;
+  /** Returns devices to learn from, in the order of their UUIDs. */
+  listChangedDevices(after: string, limit: number): Promise<readonly ChangedDevice[]>;
+  saveHabits(habits: readonly { readonly assetUuid: string; readonly habits: DeviceHabits }[]): Promise<void>;
+  /** Returns the conditions of assets that hold, in the order of their UUIDs, for at most `limit` assets, and the last of those. */
+  observeAssets(
+    accountId: string,
+    time: AlertTime,
+    after: string,
+    limit: number,
+  ): Promise<{ readonly observed: readonly Observation[]; readonly last: string | undefined }>;
+  /** Returns the other conditions that hold. */
+  observeOthers(accountId: string, nowMs: number): Promise<readonly Observation[]>;
+  listOpen(accountId: string): Promise<readonly OpenAlert[]>;
+  /** Stores changes, in one transaction. New alerts take the ids in order. */
+  change(accountId: string, changes: readonly AlertChange[], ids: readonly string[], nowMs: number): Promise<void>;
+  /** Removes what is resolved, beyond the newest `MAX_RESOLVED_ALERTS` of the account. */
+  removeSurplus(accountId: string): Promise<void>;
+  list(accountId: string, filter: AlertFilter, limit: number, after?: AlertCursor): Promise<readonly StoredAlert[]>;
+  countFiring(accountId: string): Promise<{ readonly firing: number; readonly unacknowledged: number }>;
+  /** Returns how many alerts that fire nobody had acknowledged. The entry is stored if there are any. */
+  acknowledge(
+    accountId: string,
+    of: { readonly ids: readonly string[] } | { readonly groupId: string },
+    nowMs: number,
+    by: string,
+    audit: AuditEntry,
+  ): Promise<number>;
+}
+
+/** A silence, until it ends. */
+export interface Silence {
+  readonly id: string;
+  readonly accountId: string;
+  readonly conditions: readonly AlertCondition[] | undefined;
+  readonly selector: string;
+  readonly reason: string;
+  readonly createdBy: string;
+  readonly createdAtMs: number;
+  readonly endsAtMs: number;
+}
+
+/** A channel as it is stored. */
+export interface StoredChannel extends Sealed {
+  readonly accountId: string;
+  readonly name: string;
+  readonly kind: string;
+  /** What may be shown of it, JSON-safe. */
+  readonly shown: Readonly<Record<string, unknown>>;
+  readonly changedAtMs: number;
+  readonly failingSinceMs: number | undefined;
+  readonly disabledAtMs: number | undefined;
+}
+
+export type Stored = "stored" | "too_many";
+
+/** Whom an account has told what, and what it does not want to hear. */
+export interface AlertSettingsStore {
+  readRules(accountId: string): Promise<readonly AlertRule[]>;
+  setRules(
+    accountId: string,
+    rules: readonly AlertRule[],
+    audit: AuditEntry,
+    precondition?: Precondition<readonly AlertRule[]>,
+  ): Promise<void>;
+  listRoutes(accountId: string): Promise<readonly { readonly name: string; readonly body: AlertRouteBody }[]>;
+  /** Creates or replaces the route. @param precondition is called with the route as it was; `undefined`: there was none */
+  putRoute(
+    accountId: string,
+    name: string,
+    body: AlertRouteBody,
+    audit: AuditEntry,
+    precondition?: Precondition<AlertRouteBody | undefined>,
+  ): Promise<Stored>;
+  removeRoute(
+    accountId: string,
+    name: string,
+    audit: AuditEntry,
+    precondition?: Precondition<AlertRouteBody>,
+  ): Promise<boolean>;
+  listChannels(accountId: string): Promise<readonly StoredChannel[]>;
+  findChannel(accountId: string, name: string): Promise<StoredChannel | undefined>;
+  /** Creates or replaces the channel, which is in use from then on. */
+  putChannel(
+    channel: StoredChannel,
+    audit: AuditEntry,
+    precondition?: Precondition<StoredChannel | undefined>,
+  ): Promise<Stored>;
+  /** Removes the channel. What waits for it fails. */
+  removeChannel(
+    accountId: string,
+    name: string,
+    audit: AuditEntry,
+    precondition?: Precondition<StoredChannel>,
+  ): Promise<boolean>;
+  /** Returns those that are sealed with another key than this one, at most `limit`. */
+  listChannelsNotSealedBy(keyId: string, limit: number): Promise<readonly StoredChannel[]>;
+  /** Replaces what is sealed if it is still this. */
+  resealChannel(accountId: string, name: string, before: Uint8Array, after: Sealed): Promise<boolean>;
+  /** Returns the silences that have not ended, those that end first before the others. */
+  listSilences(accountId: string, nowMs: number): Promise<readonly Silence[]>;
+  createSilence(silence: Silence, audit: AuditEntry): Promise<Stored>;
+  /** Returns false if there is none that has not ended. */
+  endSilence(accountId: string, id: string, nowMs: number, audit: AuditEntry): Promise<boolean>;
+}
+
+/** A message to a channel, and what became of it. */
+export interface Delivery {
+  readonly id: number;
+  readonly accountId: string;
+  readonly channel: string;
+  readonly groupId: string;
+  readonly messageId: string;
+  /** As it was decided on, in JSON. */
+  readonly message: string;
+  readonly state: "waiting" | "delivered" | "failed";
+  readonly attempts: number;
+  readonly createdAtMs: number;
+  readonly dueMs: number;
+  readonly answeredAtMs: number | undefined;
+  readonly answer: string | undefined;
+}
+
+/** What a group says, to each of the channels. */
+export interface NewMessage {
+  readonly id: string;
+  readonly message: string;
+  readonly channels: readonly string[];
+  readonly total: number;
+}
+
+export interface DeliveryFilter {
+  readonly channel?: string | undefined;
+  readonly state?: Delivery["state"] | undefined;
+}
+
+/** What is told together, and the outbox of messages. */
+export interface AlertOutboxStore {
+  /** Returns the groups of an account that are not closed. */
+  listGroups(accountId: string): Promise<readonly AlertGroup[]>;
+  /** Stores new members and the groups they are the first of, in one transaction. The groups are due then. */
+  assign(accountId: string, assignments: readonly Assignment[], nowMs: number): Promise<void>;
+  listDueGroups(nowMs: number, limit: number): Promise<readonly DueGroup[]>;
+  /**
+   * Stores what a group says, in the outbox, and when it is due next. Does nothing if it has said something since it was read.
+   * A channel that is disabled or removed gets nothing.
+   */
+  step(due: DueGroup, step: GroupStep, message: NewMessage | undefined, nowMs: number): Promise<void>;
+  /**
+   * Claims messages that are due: at most one of each channel, and of the messages about one group the first.
+   *
+   * @param busy channels, as of `channelKey`, of which none is claimed
+   */
+  claim(
+    instanceId: string,
+    nowMs: number,
+    untilMs: number,
+    limit: number,
+    busy: readonly string[],
+  ): Promise<readonly Delivery[]>;
+  /** Stores what became of an attempt, unless another instance has claimed the message meanwhile. */
+  finish(delivery: Delivery, instanceId: string, step: DeliveryStep, answer: string, nowMs: number): Promise<void>;
+  listDeliveries(
+    accountId: string,
+    filter: DeliveryFilter,
+    limit: number,
+    before?: number,
+  ): Promise<readonly Delivery[]>;
+  /** Removes some of what is older than it is kept. Returns whether there may be more. */
+  removeOld(beforeMs: number, limit: number): Promise<boolean>;
+}
+
+/** Names a channel among those of all accounts. */
+export function channelKey({ accountId, channel }: Pick<Delivery, "accountId" | "channel">): string {
+  return `${accountId} ${channel}`;
+}

@@ -1,0 +1,142 @@
+import { type AttentionReason } from "../../../protocol/assets/attention.ts";
+import type { Observation } from "../../core/alerts/alert.ts";
+import { absentSinceMs, type DeviceHabits, usualPauseMs } from "../../core/alerts/habits.ts";
+import { bitsAt, reasonsOfBits } from "../../core/attention.ts";
+import type { AlertTime } from "../alerts.ts";
+import type { Dialect } from "./dialect.ts";
+import type { Executor } from "./executor.ts";
+
+/** Longest time before its end at which a key is told of, in seconds. */
+const KEY_NOTICE_S = 7 * 86_400;
+/** A key that lasts for no longer is renewed by whoever made it. */
+const MIN_KEY_LIFE_S = 14 * 86_400;
+/** How long a rollout that has failed is told of unless another one follows. */
+const ROLLOUT_MEMORY_MS = 7 * 86_400_000;
+
+/** What is to be looked at: each part is a scan of an index that holds no other rows. */
+const observeAssetsSql = ({ jsonObject }: Dialect): string => /* sql */ `
+  SELECT a.uuid, a.name, a.type, t.instance_id, t.last_seen_at, t.reasons, t.budget_spent_until, h.flaps_until_ms, h.pauses,
+    (SELECT ${jsonObject("g.key", "g.value")} FROM asset_tags g WHERE g.asset_uuid = a.uuid) AS tags
+  FROM asset_states t JOIN assets a ON a.uuid = t.asset_uuid LEFT JOIN device_habits h ON h.asset_uuid = t.asset_uuid
+  WHERE t.asset_uuid IN (
+    SELECT asset_uuid FROM asset_states WHERE account_id = ?1 AND reasons <> 0
+    UNION
+    SELECT asset_uuid FROM asset_states WHERE account_id = ?1 AND instance_id IS NULL AND last_seen_at <= CAST(?2 AS BIGINT)
+    UNION
+    SELECT asset_uuid FROM device_habits WHERE flaps_until_ms > 0 AND flaps_until_ms > CAST(?3 AS BIGINT))
+    AND t.account_id = ?1 AND t.asset_uuid > ?4
+  ORDER BY t.asset_uuid LIMIT ?5`;
+const OBSERVE_ROLLOUTS = /* sql */ `
+  SELECT r.id, r.state, r.revision, f.name, coalesce(r.finished_at_ms, r.wave_entered_at_ms, r.created_at_ms) AS at_ms
+  FROM rollouts r JOIN fleets f ON f.id = r.fleet_id
+  WHERE f.account_id = ?1 AND r.kind = 'rollout'
+    AND r.id = (SELECT max(n.id) FROM rollouts n WHERE n.fleet_id = f.id AND n.kind = 'rollout')
+    AND (r.state IN ('awaiting_approval', 'paused', 'rolling_back')
+      OR (r.state IN ('failed', 'rolled_back') AND r.finished_at_ms > CAST(?2 AS BIGINT))
+      OR (r.state = 'running' AND EXISTS (
+        SELECT 1 FROM rollout_targets w WHERE w.rollout_id = r.id AND w.state = 'waiting'
+          AND w.waits_for IN ('hold', 'conflict', 'variable', 'acceptance'))))`;
+const OBSERVE_KEYS = /* sql */ `
+  SELECT id, name, expires_at FROM api_keys
+  WHERE account_id = ?1 AND revoked_at IS NULL AND login_user_id IS NULL AND expires_at > CAST(?2 AS BIGINT)
+    AND expires_at <= CAST(?3 AS BIGINT) AND expires_at - created_at > CAST(?4 AS BIGINT)`;
+const OBSERVE_CHANNELS =
+  "SELECT name, disabled_at_ms FROM alert_channels WHERE account_id = ? AND disabled_at_ms IS NOT NULL";
+
+interface AssetRow {
+  readonly uuid: string;
+  readonly name: string;
+  readonly type: string;
+  readonly instance_id: string | null;
+  readonly last_seen_at: number | null;
+  readonly reasons: number;
+  readonly budget_spent_until: number | null;
+  readonly flaps_until_ms: number | null;
+  readonly pauses: string | null;
+  readonly tags: string | null;
+}
+
+interface RolloutRow {
+  readonly id: string;
+  readonly state: string;
+  readonly revision: number;
+  readonly name: string;
+  readonly at_ms: number;
+}
+
+/** Reads the conditions that hold. */
+export class AlertObservations {
+  readonly #executor: Executor;
+  readonly #observeAssets: string;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+    this.#observeAssets = observeAssetsSql(executor.dialect);
+  }
+
+  async observeAssets(
+    accountId: string,
+    time: AlertTime,
+    after: string,
+    limit: number,
+  ): Promise<{ readonly observed: readonly Observation[]; readonly last: string | undefined }> {
+    const { nowMs, awayBeforeMs } = time;
+    const values = [accountId, Math.floor(awayBeforeMs / 1000), nowMs, after, limit];
+    const rows = await this.#executor.all<AssetRow>(this.#observeAssets, values);
+    return {
+      observed: rows.flatMap((row) => toObservations(row, time)),
+      last: rows.length < limit ? undefined : rows.at(-1)?.uuid,
+    };
+  }
+
+  async observeOthers(accountId: string, nowMs: number): Promise<readonly Observation[]> {
+    const now = Math.floor(nowMs / 1000);
+    const rollouts = await this.#executor.all<RolloutRow>(OBSERVE_ROLLOUTS, [accountId, nowMs - ROLLOUT_MEMORY_MS]);
+    const keyTimes = [now, now + KEY_NOTICE_S, MIN_KEY_LIFE_S];
+    const keys = await this.#executor.all<{ readonly id: string; readonly name: string }>(OBSERVE_KEYS, [
+      accountId,
+      ...keyTimes,
+    ]);
+    const channels = await this.#executor.all<{ readonly name: string; readonly disabled_at_ms: number }>(
+      OBSERVE_CHANNELS,
+      [accountId],
+    );
+    return [
+      ...rollouts.map(({ id, state, revision, name, at_ms: sinceMs }): Observation => {
+        const waits = state === "awaiting_approval" || state === "running";
+        const subject = { kind: "rollout", id, name: `${name} revision ${revision}` } as const;
+        return { condition: waits ? "rollout_waiting" : "rollout_stopped", subject, sinceMs, isAway: false };
+      }),
+      ...keys.map(({ id, name }): Observation => {
+        const subject = { kind: "api_key", id, name } as const;
+        return { condition: "key_expiring", subject, sinceMs: undefined, isAway: false };
+      }),
+      ...channels.map(({ name, disabled_at_ms: sinceMs }): Observation => {
+        const subject = { kind: "channel", id: name, name } as const;
+        return { condition: "channel_disabled", subject, sinceMs, isAway: false };
+      }),
+    ];
+  }
+}
+
+function toObservations(row: AssetRow, { nowMs, awayBeforeMs, outage }: AlertTime): readonly Observation[] {
+  const { uuid, name, type, instance_id, last_seen_at: lastSeen, reasons, budget_spent_until, flaps_until_ms } = row;
+  const tags = new Map(Object.entries(JSON.parse(row.tags ?? "{}") as Record<string, string>));
+  const subject = { kind: "asset", id: uuid, name, type, tags } as const;
+  const isAway = instance_id === null;
+  const observed: Observation[] = [];
+  const absentMs = isAway && lastSeen !== null ? absentSinceMs(lastSeen * 1000, outage) : undefined;
+  if (absentMs !== undefined && absentMs <= awayBeforeMs) {
+    const pauses = JSON.parse(row.pauses ?? "[]") as DeviceHabits["pauses"];
+    const usual = usualPauseMs(pauses, nowMs);
+    observed.push({ condition: "device_offline", subject, sinceMs: absentMs, isAway, usualPauseMs: usual });
+  }
+  if ((flaps_until_ms ?? 0) > nowMs) {
+    observed.push({ condition: "device_flapping", subject, sinceMs: undefined, isAway });
+  }
+  const held: Exclude<AttentionReason, "not_seen">[] = reasonsOfBits(
+    bitsAt(reasons, budget_spent_until, Math.floor(nowMs / 1000)),
+  ).filter((reason) => reason !== "not_seen");
+  for (const condition of held) observed.push({ condition, subject, sinceMs: undefined, isAway });
+  return observed;
+}

@@ -1,0 +1,260 @@
+import type { AlertCondition } from "../../../protocol/alerts/condition.ts";
+import {
+  type AlertRouteBody,
+  type AlertRule,
+  MAX_ALERT_CHANNELS,
+  MAX_ALERT_ROUTES,
+} from "../../../protocol/alerts/settings.ts";
+import { type AlertSettingsStore, MAX_SILENCES, type Silence, type Stored, type StoredChannel } from "../alerts.ts";
+import type { Sealed } from "../asset-settings.ts";
+import type { AuditEntry } from "../audit.ts";
+import type { Precondition } from "../precondition.ts";
+import { FAIL_WAITING } from "./alert-outbox.ts";
+import { recordAudit } from "./audit.ts";
+import type { Executor } from "./executor.ts";
+import { lockAccount } from "./keys.ts";
+import { all, change, one, type Value, type Work } from "./statement.ts";
+
+const READ_RULES = "SELECT rules FROM alert_rules WHERE account_id = ?";
+const SET_RULES = /* sql */ `
+  INSERT INTO alert_rules (account_id, rules) VALUES (?, ?)
+  ON CONFLICT (account_id) DO UPDATE SET rules = excluded.rules`;
+const LIST_ROUTES = "SELECT name, body FROM alert_routes WHERE account_id = ? ORDER BY name";
+const PUT_ROUTE = /* sql */ `
+  INSERT INTO alert_routes (account_id, name, body) VALUES (?, ?, ?)
+  ON CONFLICT (account_id, name) DO UPDATE SET body = excluded.body`;
+const REMOVE_ROUTE = "DELETE FROM alert_routes WHERE account_id = ? AND name = ?";
+const CHANNEL_COLUMNS =
+  "account_id, name, kind, shown, changed_at_ms, failing_since_ms, disabled_at_ms, key_id, sealed";
+const LIST_CHANNELS = `SELECT ${CHANNEL_COLUMNS} FROM alert_channels WHERE account_id = ? ORDER BY name`;
+const FIND_CHANNEL = `SELECT ${CHANNEL_COLUMNS} FROM alert_channels WHERE account_id = ? AND name = ?`;
+const PUT_CHANNEL = /* sql */ `
+  INSERT INTO alert_channels (account_id, name, kind, shown, changed_at_ms, key_id, sealed) VALUES (?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (account_id, name) DO UPDATE SET kind = excluded.kind, shown = excluded.shown,
+    changed_at_ms = excluded.changed_at_ms, failing_since_ms = NULL, disabled_at_ms = NULL, key_id = excluded.key_id,
+    sealed = excluded.sealed`;
+const REMOVE_CHANNEL = "DELETE FROM alert_channels WHERE account_id = ? AND name = ?";
+// As for variables: two ranges are two scans of the index.
+const LIST_OTHER_KEYS = `SELECT ${CHANNEL_COLUMNS} FROM alert_channels WHERE key_id < ?1 OR key_id > ?1 LIMIT ?2`;
+const RESEAL = "UPDATE alert_channels SET key_id = ?, sealed = ? WHERE account_id = ? AND name = ? AND sealed = ?";
+const LIST_SILENCES = /* sql */ `
+  SELECT id, account_id, conditions, selector, reason, created_by, created_at_ms, ends_at_ms
+  FROM silences WHERE account_id = ? AND ends_at_ms > ? ORDER BY ends_at_ms, id`;
+const INSERT_SILENCE = /* sql */ `
+  INSERT INTO silences (id, account_id, conditions, selector, reason, created_by, created_at_ms, ends_at_ms)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+const END_SILENCE = "DELETE FROM silences WHERE account_id = ? AND id = ? AND ends_at_ms > ?";
+const REMOVE_ENDED = "DELETE FROM silences WHERE account_id = ? AND ends_at_ms <= ?";
+
+interface ChannelRow {
+  readonly account_id: string;
+  readonly name: string;
+  readonly kind: string;
+  readonly shown: string;
+  readonly changed_at_ms: number;
+  readonly failing_since_ms: number | null;
+  readonly disabled_at_ms: number | null;
+  readonly key_id: string;
+  readonly sealed: Uint8Array;
+}
+
+interface RouteRow {
+  readonly name: string;
+  readonly body: string;
+}
+
+interface SilenceRow {
+  readonly id: string;
+  readonly account_id: string;
+  readonly conditions: string | null;
+  readonly selector: string;
+  readonly reason: string;
+  readonly created_by: string;
+  readonly created_at_ms: number;
+  readonly ends_at_ms: number;
+}
+
+export class SqlAlertSettingsStore implements AlertSettingsStore {
+  readonly #executor: Executor;
+  readonly #lockAccount: string;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+    this.#lockAccount = lockAccount(executor);
+  }
+
+  async readRules(accountId: string): Promise<readonly AlertRule[]> {
+    return toRules(await this.#executor.one<{ readonly rules: string }>(READ_RULES, [accountId]));
+  }
+
+  async setRules(
+    accountId: string,
+    rules: readonly AlertRule[],
+    audit: AuditEntry,
+    precondition?: Precondition<readonly AlertRule[]>,
+  ): Promise<void> {
+    await this.#locked(accountId, function* (): Work<void> {
+      precondition?.(toRules(yield* one<{ readonly rules: string }>(READ_RULES, [accountId])));
+      yield* change(SET_RULES, [accountId, JSON.stringify(rules)]);
+      yield* recordAudit(audit);
+    });
+  }
+
+  async listRoutes(accountId: string): Promise<readonly { readonly name: string; readonly body: AlertRouteBody }[]> {
+    return (await this.#executor.all<RouteRow>(LIST_ROUTES, [accountId])).map(toRoute);
+  }
+
+  async putRoute(
+    accountId: string,
+    name: string,
+    body: AlertRouteBody,
+    audit: AuditEntry,
+    precondition?: Precondition<AlertRouteBody | undefined>,
+  ): Promise<Stored> {
+    return this.#locked(accountId, function* (): Work<Stored> {
+      const routes = (yield* all<RouteRow>(LIST_ROUTES, [accountId])).map(toRoute);
+      const current = routes.find((route) => route.name === name);
+      precondition?.(current?.body);
+      if (!current && routes.length >= MAX_ALERT_ROUTES) return "too_many";
+      yield* change(PUT_ROUTE, [accountId, name, JSON.stringify(body)]);
+      yield* recordAudit(audit);
+      return "stored";
+    });
+  }
+
+  async removeRoute(
+    accountId: string,
+    name: string,
+    audit: AuditEntry,
+    precondition?: Precondition<AlertRouteBody>,
+  ): Promise<boolean> {
+    return this.#locked(accountId, function* (): Work<boolean> {
+      const routes = (yield* all<RouteRow>(LIST_ROUTES, [accountId])).map(toRoute);
+      const current = routes.find((route) => route.name === name);
+      if (!current) return false;
+      precondition?.(current.body);
+      yield* change(REMOVE_ROUTE, [accountId, name]);
+      yield* recordAudit(audit);
+      return true;
+    });
+  }
+
+  async listChannels(accountId: string): Promise<readonly StoredChannel[]> {
+    return (await this.#executor.all<ChannelRow>(LIST_CHANNELS, [accountId])).map(toChannel);
+  }
+
+  async findChannel(accountId: string, name: string): Promise<StoredChannel | undefined> {
+    const row = await this.#executor.one<ChannelRow>(FIND_CHANNEL, [accountId, name]);
+    return row && toChannel(row);
+  }
+
+  async putChannel(
+    channel: StoredChannel,
+    audit: AuditEntry,
+    precondition?: Precondition<StoredChannel | undefined>,
+  ): Promise<Stored> {
+    const { accountId, name, kind, shown, changedAtMs, keyId, sealed } = channel;
+    return this.#locked(accountId, function* (): Work<Stored> {
+      const channels = (yield* all<ChannelRow>(LIST_CHANNELS, [accountId])).map(toChannel);
+      const current = channels.find((each) => each.name === name);
+      precondition?.(current);
+      if (!current && channels.length >= MAX_ALERT_CHANNELS) return "too_many";
+      yield* change(PUT_CHANNEL, [accountId, name, kind, JSON.stringify(shown), changedAtMs, keyId, sealed]);
+      yield* recordAudit(audit);
+      return "stored";
+    });
+  }
+
+  async removeChannel(
+    accountId: string,
+    name: string,
+    audit: AuditEntry,
+    precondition?: Precondition<StoredChannel>,
+  ): Promise<boolean> {
+    return this.#locked(accountId, function* (): Work<boolean> {
+      const row = yield* one<ChannelRow>(FIND_CHANNEL, [accountId, name]);
+      if (!row) return false;
+      precondition?.(toChannel(row));
+      yield* change(REMOVE_CHANNEL, [accountId, name]);
+      yield* change(FAIL_WAITING, ["The channel was removed.", accountId, name]);
+      yield* recordAudit(audit);
+      return true;
+    });
+  }
+
+  async listChannelsNotSealedBy(keyId: string, limit: number): Promise<readonly StoredChannel[]> {
+    return (await this.#executor.all<ChannelRow>(LIST_OTHER_KEYS, [keyId, limit])).map(toChannel);
+  }
+
+  async resealChannel(accountId: string, name: string, before: Uint8Array, after: Sealed): Promise<boolean> {
+    return (await this.#executor.change(RESEAL, [after.keyId, after.sealed, accountId, name, before])) > 0;
+  }
+
+  async listSilences(accountId: string, nowMs: number): Promise<readonly Silence[]> {
+    return (await this.#executor.all<SilenceRow>(LIST_SILENCES, [accountId, nowMs])).map(toSilence);
+  }
+
+  async createSilence(silence: Silence, audit: AuditEntry): Promise<Stored> {
+    const { id, accountId, conditions, selector, reason, createdBy, createdAtMs, endsAtMs } = silence;
+    const about: Value[] = [id, accountId, conditions ? JSON.stringify(conditions) : null, selector, reason];
+    return this.#locked(accountId, function* (): Work<Stored> {
+      yield* change(REMOVE_ENDED, [accountId, createdAtMs]);
+      if ((yield* all<SilenceRow>(LIST_SILENCES, [accountId, createdAtMs])).length >= MAX_SILENCES) return "too_many";
+      yield* change(INSERT_SILENCE, [...about, createdBy, createdAtMs, endsAtMs]);
+      yield* recordAudit(audit);
+      return "stored";
+    });
+  }
+
+  async endSilence(accountId: string, id: string, nowMs: number, audit: AuditEntry): Promise<boolean> {
+    return this.#executor.transact(function* (): Work<boolean> {
+      if ((yield* change(END_SILENCE, [accountId, id, nowMs])) === 0) return false;
+      yield* recordAudit(audit);
+      return true;
+    });
+  }
+
+  /** Runs work while no other change of the account's settings does: what is counted stays as it is. */
+  async #locked<T>(accountId: string, work: () => Work<T>): Promise<T> {
+    const lock = this.#lockAccount;
+    return this.#executor.transact(function* (): Work<T> {
+      yield* one(lock, [accountId]);
+      return yield* work();
+    });
+  }
+}
+
+function toRules(row: { readonly rules: string } | undefined): readonly AlertRule[] {
+  return row ? (JSON.parse(row.rules) as AlertRule[]) : [];
+}
+
+function toRoute({ name, body }: RouteRow): { readonly name: string; readonly body: AlertRouteBody } {
+  return { name, body: JSON.parse(body) as AlertRouteBody };
+}
+
+function toChannel(row: ChannelRow): StoredChannel {
+  return {
+    accountId: row.account_id,
+    name: row.name,
+    kind: row.kind,
+    shown: JSON.parse(row.shown) as Record<string, unknown>,
+    changedAtMs: row.changed_at_ms,
+    failingSinceMs: row.failing_since_ms ?? undefined,
+    disabledAtMs: row.disabled_at_ms ?? undefined,
+    keyId: row.key_id,
+    sealed: row.sealed,
+  };
+}
+
+function toSilence(row: SilenceRow): Silence {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    conditions: row.conditions === null ? undefined : (JSON.parse(row.conditions) as AlertCondition[]),
+    selector: row.selector,
+    reason: row.reason,
+    createdBy: row.created_by,
+    createdAtMs: row.created_at_ms,
+    endsAtMs: row.ends_at_ms,
+  };
+}

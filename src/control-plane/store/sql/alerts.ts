@@ -1,0 +1,306 @@
+import type { AlertCondition, AlertSeverity, AlertSubjectKind } from "../../../protocol/alerts/condition.ts";
+import type { AlertChange, Observation, OpenAlert } from "../../core/alerts/alert.ts";
+import { type DeviceHabits, NO_HABITS } from "../../core/alerts/habits.ts";
+import {
+  type AlertCursor,
+  type AlertFilter,
+  type AlertStore,
+  type AlertTime,
+  type ChangedDevice,
+  MAX_RESOLVED_ALERTS,
+  type RoundState,
+  type StoredAlert,
+} from "../alerts.ts";
+import type { AuditEntry } from "../audit.ts";
+import { AlertObservations } from "./alert-observations.ts";
+import { recordAudit } from "./audit.ts";
+import type { Executor } from "./executor.ts";
+import { change, type Value, type Work } from "./statement.ts";
+
+/** Accounts in which there may be something to tell: most of them, at most times, have nothing. */
+const LIST_ACCOUNTS = /* sql */ `
+  SELECT a.id FROM accounts a WHERE a.id > ?1 AND (
+    EXISTS (SELECT 1 FROM asset_states t WHERE t.account_id = a.id AND t.reasons <> 0)
+    OR EXISTS (SELECT 1 FROM asset_states t WHERE t.account_id = a.id AND t.instance_id IS NULL AND t.last_seen_at IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM alerts l WHERE l.account_id = a.id AND l.state IN ('pending', 'firing'))
+    OR EXISTS (SELECT 1 FROM fleets f WHERE f.account_id = a.id)
+    OR EXISTS (SELECT 1 FROM api_keys k WHERE k.account_id = a.id AND k.expires_at IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM alert_channels c WHERE c.account_id = a.id AND c.disabled_at_ms IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM device_habits h JOIN assets d ON d.uuid = h.asset_uuid
+      WHERE h.flaps_until_ms > 0 AND h.flaps_until_ms > CAST(?2 AS BIGINT) AND d.account_id = a.id))
+  ORDER BY a.id LIMIT ?3`;
+const READ_ROUND = "SELECT last_at_ms, outage_from_ms, outage_until_ms FROM alert_rounds";
+const SAVE_ROUND = "UPDATE alert_rounds SET last_at_ms = ?, outage_from_ms = ?, outage_until_ms = ?";
+const LIST_CHANGED = /* sql */ `
+  SELECT s.asset_uuid, s.epoch AS now_epoch, CASE WHEN t.instance_id IS NULL THEN t.last_seen_at END AS now_away,
+    h.epoch, h.level, h.level_at_ms, h.flaps_until_ms, h.away_since_ms, h.pauses
+  FROM device_sessions s JOIN asset_states t ON t.asset_uuid = s.asset_uuid
+    LEFT JOIN device_habits h ON h.asset_uuid = s.asset_uuid
+  WHERE s.asset_uuid > ? AND s.epoch > 0 AND (h.epoch IS NULL OR h.epoch <> s.epoch
+    OR coalesce(h.away_since_ms, -1) <> CASE WHEN t.instance_id IS NULL THEN coalesce(t.last_seen_at * 1000, -1) ELSE -1 END)
+  ORDER BY s.asset_uuid LIMIT ?`;
+// One that was removed meanwhile has no habits.
+const SAVE_HABITS = /* sql */ `
+  INSERT INTO device_habits (asset_uuid, epoch, level, level_at_ms, flaps_until_ms, away_since_ms, pauses)
+  SELECT uuid, CAST(?2 AS BIGINT), CAST(?3 AS DOUBLE PRECISION), CAST(?4 AS BIGINT), CAST(?5 AS BIGINT), CAST(?6 AS BIGINT), ?7
+  FROM assets WHERE uuid = ?1
+  ON CONFLICT (asset_uuid) DO UPDATE SET epoch = excluded.epoch, level = excluded.level, level_at_ms = excluded.level_at_ms,
+    flaps_until_ms = excluded.flaps_until_ms, away_since_ms = excluded.away_since_ms, pauses = excluded.pauses`;
+const listOpenSql = (routes: string, tags: string): string => /* sql */ `
+  SELECT l.id, l.condition, l.severity, l.subject_kind, l.subject_id, l.subject_name, l.state, l.since_ms, l.clear_since_ms,
+    l.fired_at_ms, l.acknowledged_at_ms, a.type, (SELECT ${routes} FROM alert_group_members m WHERE m.alert_id = l.id) AS routes,
+    (SELECT ${tags} FROM asset_tags g WHERE g.asset_uuid = l.subject_id) AS tags
+  FROM alerts l LEFT JOIN assets a ON a.uuid = l.subject_id
+  WHERE l.account_id = ? AND l.state IN ('pending', 'firing') ORDER BY l.id`;
+const INSERT = /* sql */ `
+  INSERT INTO alerts (id, account_id, condition, subject_kind, subject_id, subject_name, severity, state, since_ms, fired_at_ms,
+    usual_pause_ms)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (account_id, condition, subject_id) WHERE state <> 'resolved' DO NOTHING`;
+const FIRE = "UPDATE alerts SET state = 'firing', severity = ?, fired_at_ms = ? WHERE id = ? AND state = 'pending'";
+const CLEAR = "UPDATE alerts SET clear_since_ms = ? WHERE id = ?";
+const RESOLVE = "UPDATE alerts SET state = 'resolved', resolved_at_ms = ? WHERE id = ? AND state = 'firing'";
+/** The groups of an alert that is resolved are looked at. */
+const MAKE_DUE = /* sql */ `
+  UPDATE alert_groups SET due_ms = ? WHERE is_closed = 0 AND id IN (SELECT group_id FROM alert_group_members WHERE alert_id = ?)`;
+const DROP = "DELETE FROM alerts WHERE id = ? AND state = 'pending'";
+const REMOVE_SURPLUS = /* sql */ `
+  DELETE FROM alerts WHERE id IN (
+    SELECT id FROM alerts WHERE account_id = ? AND state = 'resolved' ORDER BY fired_at_ms DESC, id DESC LIMIT ? OFFSET ?)`;
+const COUNT_FIRING = /* sql */ `
+  SELECT count(*) AS firing, coalesce(sum(CASE WHEN acknowledged_at_ms IS NULL THEN 1 ELSE 0 END), 0) AS unacknowledged
+  FROM alerts WHERE account_id = ? AND state = 'firing'`;
+const LIST = /* sql */ `
+  SELECT id, condition, subject_kind, subject_id, subject_name, severity, state, since_ms, fired_at_ms, resolved_at_ms,
+    usual_pause_ms, acknowledged_at_ms, acknowledged_by
+  FROM alerts WHERE account_id = ?1 AND state = ?2 AND (fired_at_ms, id) < (CAST(?3 AS BIGINT), ?4)`;
+const acknowledgeSql = (of: string): string => /* sql */ `
+  UPDATE alerts SET acknowledged_at_ms = ?, acknowledged_by = ?
+  WHERE account_id = ? AND state = 'firing' AND acknowledged_at_ms IS NULL AND id IN ${of}`;
+const MEMBERS = "(SELECT alert_id FROM alert_group_members WHERE group_id = ?)";
+/** How many at a time: each one takes its members and messages along. */
+const SURPLUS_BATCH = 500;
+/** After every place in a list. */
+const NEWEST: AlertCursor = { firedAtMs: Number.MAX_SAFE_INTEGER, id: "" };
+
+interface OpenRow {
+  readonly id: string;
+  readonly condition: AlertCondition;
+  readonly severity: AlertSeverity;
+  readonly subject_kind: AlertSubjectKind;
+  readonly subject_id: string;
+  readonly subject_name: string;
+  readonly state: OpenAlert["state"];
+  readonly since_ms: number;
+  readonly clear_since_ms: number | null;
+  readonly fired_at_ms: number | null;
+  readonly acknowledged_at_ms: number | null;
+  readonly type: string | null;
+  readonly routes: string | null;
+  readonly tags: string | null;
+}
+
+interface StoredRow extends Omit<OpenRow, "state" | "fired_at_ms"> {
+  readonly state: StoredAlert["state"];
+  readonly fired_at_ms: number;
+  readonly resolved_at_ms: number | null;
+  readonly usual_pause_ms: number | null;
+  readonly acknowledged_by: string | null;
+}
+
+interface ChangedRow {
+  readonly asset_uuid: string;
+  readonly now_epoch: number;
+  readonly now_away: number | null;
+  readonly epoch: number | null;
+  readonly level: number;
+  readonly level_at_ms: number;
+  readonly flaps_until_ms: number;
+  readonly away_since_ms: number | null;
+  readonly pauses: string;
+}
+
+export class SqlAlertStore implements AlertStore {
+  readonly #executor: Executor;
+  readonly #observations: AlertObservations;
+  readonly #listOpen: string;
+  readonly #acknowledgeIds: string;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+    this.#observations = new AlertObservations(executor);
+    const { jsonList, jsonObject, jsonTexts } = executor.dialect;
+    this.#listOpen = listOpenSql(jsonList("m.route"), jsonObject("g.key", "g.value"));
+    this.#acknowledgeIds = acknowledgeSql(jsonTexts("?"));
+  }
+
+  async listAccounts(nowMs: number, after: string, limit: number): Promise<readonly string[]> {
+    const rows = await this.#executor.all<{ readonly id: string }>(LIST_ACCOUNTS, [after, nowMs, limit]);
+    return rows.map(({ id }) => id);
+  }
+
+  async readRound(): Promise<RoundState> {
+    const row =
+      await this.#executor.one<Record<"last_at_ms" | "outage_from_ms" | "outage_until_ms", number>>(READ_ROUND);
+    return { lastAtMs: row?.last_at_ms ?? 0, fromMs: row?.outage_from_ms ?? 0, untilMs: row?.outage_until_ms ?? 0 };
+  }
+
+  async saveRound({ lastAtMs, fromMs, untilMs }: RoundState): Promise<void> {
+    await this.#executor.change(SAVE_ROUND, [lastAtMs, fromMs, untilMs]);
+  }
+
+  async listChangedDevices(after: string, limit: number): Promise<readonly ChangedDevice[]> {
+    const rows = await this.#executor.all<ChangedRow>(LIST_CHANGED, [after, limit]);
+    return rows.map((row) => ({
+      assetUuid: row.asset_uuid,
+      sample: { epoch: row.now_epoch, awaySinceMs: row.now_away === null ? undefined : row.now_away * 1000 },
+      habits: row.epoch === null ? NO_HABITS : toHabits(row),
+    }));
+  }
+
+  async saveHabits(all: readonly { readonly assetUuid: string; readonly habits: DeviceHabits }[]): Promise<void> {
+    await this.#executor.transact(function* (): Work<void> {
+      for (const { assetUuid, habits } of all) {
+        const { epoch = 0, level, levelAtMs, flapsUntilMs, awaySinceMs, pauses } = habits;
+        const values = [assetUuid, epoch, level, levelAtMs, flapsUntilMs, awaySinceMs ?? null, JSON.stringify(pauses)];
+        yield* change(SAVE_HABITS, values);
+      }
+    });
+  }
+
+  async observeAssets(
+    accountId: string,
+    time: AlertTime,
+    after: string,
+    limit: number,
+  ): Promise<{ readonly observed: readonly Observation[]; readonly last: string | undefined }> {
+    return this.#observations.observeAssets(accountId, time, after, limit);
+  }
+
+  async observeOthers(accountId: string, nowMs: number): Promise<readonly Observation[]> {
+    return this.#observations.observeOthers(accountId, nowMs);
+  }
+
+  async listOpen(accountId: string): Promise<readonly OpenAlert[]> {
+    return (await this.#executor.all<OpenRow>(this.#listOpen, [accountId])).map(toOpen);
+  }
+
+  async change(
+    accountId: string,
+    changes: readonly AlertChange[],
+    ids: readonly string[],
+    nowMs: number,
+  ): Promise<void> {
+    await this.#executor.transact(function* (): Work<void> {
+      const free = ids.values();
+      for (const each of changes) {
+        switch (each.kind) {
+          case "open": {
+            const { condition, subject, severity, state, sinceMs, firedAtMs = null } = each.alert;
+            const id = free.next().value ?? "";
+            const about = [condition, subject.kind, subject.id, subject.name, severity, state];
+            yield* change(INSERT, [id, accountId, ...about, sinceMs, firedAtMs, each.usualPauseMs ?? null]);
+            break;
+          }
+          case "fire":
+            yield* change(FIRE, [each.severity, nowMs, each.id]);
+            break;
+          case "clear":
+            yield* change(CLEAR, [each.clearSinceMs ?? null, each.id]);
+            break;
+          case "resolve":
+            if ((yield* change(RESOLVE, [nowMs, each.id])) > 0) yield* change(MAKE_DUE, [nowMs, each.id]);
+            break;
+          case "drop":
+            yield* change(DROP, [each.id]);
+        }
+      }
+    });
+  }
+
+  async removeSurplus(accountId: string): Promise<void> {
+    await this.#executor.change(REMOVE_SURPLUS, [accountId, SURPLUS_BATCH, MAX_RESOLVED_ALERTS]);
+  }
+
+  async list(accountId: string, filter: AlertFilter, limit: number, after = NEWEST): Promise<readonly StoredAlert[]> {
+    const values: Value[] = [accountId, filter.state, after.firedAtMs, after.id];
+    let sql = LIST;
+    const add = (condition: (parameter: string) => string, value: string | undefined): void => {
+      if (value === undefined) return;
+      values.push(value);
+      sql += ` AND ${condition(`?${values.length}`)}`;
+    };
+    add((parameter) => `condition = ${parameter}`, filter.condition);
+    add((parameter) => `severity = ${parameter}`, filter.severity);
+    add((parameter) => `subject_id = ${parameter}`, filter.subjectId);
+    add((parameter) => `id IN ${MEMBERS.replace("?", parameter)}`, filter.groupId);
+    values.push(limit);
+    sql += ` ORDER BY fired_at_ms DESC, id DESC LIMIT ?${values.length}`;
+    return (await this.#executor.all<StoredRow>(sql, values)).map(toStored);
+  }
+
+  async countFiring(accountId: string): Promise<{ readonly firing: number; readonly unacknowledged: number }> {
+    const counts = await this.#executor.one<{ firing: number; unacknowledged: number }>(COUNT_FIRING, [accountId]);
+    return counts ?? { firing: 0, unacknowledged: 0 };
+  }
+
+  async acknowledge(
+    accountId: string,
+    of: { readonly ids: readonly string[] } | { readonly groupId: string },
+    nowMs: number,
+    by: string,
+    audit: AuditEntry,
+  ): Promise<number> {
+    const [sql, value] =
+      "ids" in of ? [this.#acknowledgeIds, JSON.stringify(of.ids)] : [acknowledgeSql(MEMBERS), of.groupId];
+    return this.#executor.transact(function* (): Work<number> {
+      const count = yield* change(sql, [nowMs, by, accountId, value]);
+      if (count > 0) yield* recordAudit({ ...audit, details: { ...audit.details, count } });
+      return count;
+    });
+  }
+}
+
+function toHabits({ epoch, level, level_at_ms, flaps_until_ms, away_since_ms, pauses }: ChangedRow): DeviceHabits {
+  return {
+    epoch: epoch ?? undefined,
+    level,
+    levelAtMs: level_at_ms,
+    flapsUntilMs: flaps_until_ms,
+    awaySinceMs: away_since_ms ?? undefined,
+    pauses: JSON.parse(pauses) as DeviceHabits["pauses"],
+  };
+}
+
+function toOpen(row: OpenRow): OpenAlert {
+  const tags = new Map(Object.entries(JSON.parse(row.tags ?? "{}") as Record<string, string>));
+  const named = { kind: row.subject_kind, id: row.subject_id, name: row.subject_name };
+  return {
+    id: row.id,
+    condition: row.condition,
+    severity: row.severity,
+    subject: row.type === null ? named : { ...named, type: row.type, tags },
+    state: row.state,
+    sinceMs: row.since_ms,
+    clearSinceMs: row.clear_since_ms ?? undefined,
+    firedAtMs: row.fired_at_ms ?? undefined,
+    isAcknowledged: row.acknowledged_at_ms !== null,
+    routeIds: JSON.parse(row.routes ?? "[]") as string[],
+  };
+}
+
+function toStored(row: StoredRow): StoredAlert {
+  return {
+    id: row.id,
+    condition: row.condition,
+    subject: { kind: row.subject_kind, id: row.subject_id, name: row.subject_name },
+    severity: row.severity,
+    state: row.state,
+    sinceMs: row.since_ms,
+    firedAtMs: row.fired_at_ms,
+    resolvedAtMs: row.resolved_at_ms ?? undefined,
+    usualPauseMs: row.usual_pause_ms ?? undefined,
+    acknowledgedAtMs: row.acknowledged_at_ms ?? undefined,
+    acknowledgedBy: row.acknowledged_by ?? undefined,
+  };
+}

@@ -1,0 +1,235 @@
+import { expect, test } from "vitest";
+import { type Delivery, MAX_SILENCES, type StoredChannel } from "../../../src/control-plane/store/alerts.ts";
+import { alertRouteBodySchema, alertRuleSchema, MAX_ALERT_CHANNELS } from "../../../src/protocol/alerts/settings.ts";
+import { someAudit as audit } from "../../support/control-plane/people.ts";
+import { assignment, NOW, opening, say, someChannel } from "./alert-records.ts";
+import {
+  ACCOUNT,
+  describeDomain,
+  openWithAccounts,
+  register,
+  someAsset,
+  type StoreHarness,
+  TWO_ACCOUNTS,
+} from "./harness.ts";
+
+const STRANGER = TWO_ACCOUNTS[1];
+
+const plain = (found: StoredChannel | undefined) => found && { ...found, sealed: [...found.sealed] };
+
+const names = (found: readonly Delivery[]) =>
+  found.map(({ channel, messageId, attempts }) => `${channel} ${messageId} ${attempts}`);
+
+/** Contract of stores for what alerts are told, and for their outbox. */
+export function alertOutboxContract(harness: StoreHarness): void {
+  describeDomain("settings of alerts", harness, () => {
+    test("rules, routes and channels are of one account, and changed only as expected", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alertSettings } = store;
+      const rules = [alertRuleSchema.parse({ condition: "disk_low", enabled: false })];
+      await alertSettings.setRules(ACCOUNT, rules, audit("alert_rules.changed"), (current) =>
+        expect(current).toEqual([]),
+      );
+      expect([await alertSettings.readRules(ACCOUNT), await alertSettings.readRules(STRANGER)]).toEqual([rules, []]);
+      const body = alertRouteBodySchema.parse({ channels: ["ops"] });
+      const put = (precondition?: (current: unknown) => void) =>
+        alertSettings.putRoute(ACCOUNT, "night", body, audit("alert_route.changed"), precondition);
+      expect(await put((current) => expect(current).toBeUndefined())).toBe("stored");
+      const refusal = new Error("changed meanwhile");
+      await expect(
+        put(() => {
+          throw refusal;
+        }),
+      ).rejects.toBe(refusal);
+      expect(await alertSettings.listRoutes(ACCOUNT)).toEqual([{ name: "night", body }]);
+      expect(await alertSettings.removeRoute(STRANGER, "night", audit("alert_route.removed"))).toBe(false);
+      expect(await alertSettings.removeRoute(ACCOUNT, "night", audit("alert_route.removed"))).toBe(true);
+      await alertSettings.putChannel(someChannel(), audit("alert_channel.changed"));
+      await alertSettings.putChannel(someChannel({ kind: "ntfy", keyId: "key_b" }), audit("alert_channel.changed"));
+      expect(plain(await alertSettings.findChannel(ACCOUNT, "ops"))).toEqual(
+        plain(someChannel({ kind: "ntfy", keyId: "key_b" })),
+      );
+      expect(await alertSettings.listChannels(STRANGER)).toEqual([]);
+      expect(await alertSettings.removeChannel(ACCOUNT, "ops", audit("alert_channel.removed"))).toBe(true);
+      expect(await alertSettings.removeChannel(ACCOUNT, "ops", audit("alert_channel.removed"))).toBe(false);
+    });
+
+    test("there is a maximum of each", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alertSettings } = store;
+      for (let at = 0; at < MAX_ALERT_CHANNELS; at++)
+        expect(await alertSettings.putChannel(someChannel({ name: `c${at}` }), audit("alert_channel.changed"))).toBe(
+          "stored",
+        );
+      expect(await alertSettings.putChannel(someChannel(), audit("alert_channel.changed"))).toBe("too_many");
+      expect(await alertSettings.putChannel(someChannel({ name: "c1" }), audit("alert_channel.changed"))).toBe(
+        "stored",
+      );
+      const silence = (id: string, endsAtMs: number, createdAtMs = NOW) =>
+        alertSettings.createSilence(
+          {
+            id,
+            accountId: ACCOUNT,
+            conditions: undefined,
+            selector: "*",
+            reason: "works",
+            createdBy: "Ada",
+            createdAtMs,
+            endsAtMs,
+          },
+          audit("silence.created"),
+        );
+      for (let at = 0; at < MAX_SILENCES; at++) expect(await silence(`sil_${at}`, NOW + 10 + at)).toBe("stored");
+      expect(await silence("sil_more", NOW + 10)).toBe("too_many");
+      expect(await silence("sil_later", NOW + 1_000, NOW + 10)).toBe("stored");
+    });
+
+    test("a silence is listed until it ends, or is ended", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alertSettings } = store;
+      const silence = {
+        id: "sil_1",
+        accountId: ACCOUNT,
+        conditions: ["disk_low" as const],
+        selector: "role=van",
+        reason: "works",
+        createdBy: "Ada",
+        createdAtMs: NOW,
+        endsAtMs: NOW + 100,
+      };
+      await alertSettings.createSilence(silence, audit("silence.created"));
+      expect(await alertSettings.listSilences(ACCOUNT, NOW)).toEqual([silence]);
+      expect(await alertSettings.listSilences(ACCOUNT, NOW + 100)).toEqual([]);
+      expect(await alertSettings.endSilence(STRANGER, "sil_1", NOW, audit("silence.ended"))).toBe(false);
+      expect(await alertSettings.endSilence(ACCOUNT, "sil_1", NOW, audit("silence.ended"))).toBe(true);
+      expect(await alertSettings.endSilence(ACCOUNT, "sil_1", NOW, audit("silence.ended"))).toBe(false);
+    });
+
+    test("channels of other keys are sealed again, and the key that seals one is in use", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alertSettings, sealingKeys } = store;
+      for (const id of ["key_a", "key_b"]) await sealingKeys.add(id, 1);
+      await alertSettings.putChannel(someChannel(), audit("alert_channel.changed"));
+      expect(await sealingKeys.listUsed()).toEqual(["key_a"]);
+      expect(await sealingKeys.countUsed()).toEqual(new Map([["key_a", 1]]));
+      expect(await sealingKeys.removeUnused("key_a")).toBe(false);
+      const after = { keyId: "key_b", sealed: Uint8Array.of(9) };
+      expect((await alertSettings.listChannelsNotSealedBy("key_b", 5)).map(({ name }) => name)).toEqual(["ops"]);
+      expect(await alertSettings.resealChannel(ACCOUNT, "ops", Uint8Array.of(3), after)).toBe(false);
+      expect(await alertSettings.resealChannel(ACCOUNT, "ops", someChannel().sealed, after)).toBe(true);
+      expect(await alertSettings.listChannelsNotSealedBy("key_b", 5)).toEqual([]);
+      expect(await sealingKeys.removeUnused("key_a")).toBe(true);
+    });
+  });
+
+  describeDomain("the outbox of alerts", harness, () => {
+    test("a group counts its alerts, and is due when they change", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alerts, alertOutbox } = store;
+      const assets = [await register(store, someAsset()), await register(store, someAsset())];
+      await alerts.change(
+        ACCOUNT,
+        assets.map((asset) => opening(asset)),
+        ["alr_1", "alr_2"],
+        NOW,
+      );
+      await alertOutbox.assign(ACCOUNT, [assignment("alr_1"), assignment("alr_2"), assignment("alr_none")], NOW);
+      await alertOutbox.assign(ACCOUNT, [assignment("alr_1")], NOW);
+      expect(await alertOutbox.listDueGroups(NOW - 1, 5)).toEqual([]);
+      const [due] = await alertOutbox.listDueGroups(NOW, 5);
+      if (!due) throw new Error("nothing is due");
+      expect(due).toMatchObject({ accountId: ACCOUNT, counts: { total: 2, open: 2, unacknowledged: 2 } });
+      expect(due.names).toEqual(assets.map(({ name }) => name).toSorted());
+      await alertOutbox.step(due, { message: undefined, nextAtMs: undefined, isClosed: false }, undefined, NOW);
+      expect(await alertOutbox.listDueGroups(NOW, 5)).toEqual([]);
+      await alerts.change(ACCOUNT, [{ kind: "resolve", id: "alr_1" }], [], NOW + 1);
+      expect((await alertOutbox.listDueGroups(NOW + 1, 5))[0]?.counts).toEqual({
+        total: 2,
+        open: 1,
+        unacknowledged: 1,
+      });
+      await alertOutbox.step(due, { message: undefined, nextAtMs: undefined, isClosed: true }, undefined, NOW);
+      expect(await alertOutbox.listGroups(ACCOUNT)).toEqual([]);
+    });
+
+    test("a step is stored once, with its message to each channel that is in use", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alertOutbox, alertSettings } = store;
+      await alertSettings.putChannel(someChannel(), audit("alert_channel.changed"));
+      const due = await say(store, "msg_1", ["ops", "removed"]);
+      // Another instance had decided the same.
+      const message = { id: "msg_2", message: "{}", channels: ["ops"], total: 1 };
+      await alertOutbox.step(due, { message: "firing", nextAtMs: undefined, isClosed: false }, message, NOW);
+      const [delivery, ...more] = await alertOutbox.listDeliveries(ACCOUNT, {}, 10);
+      expect(more).toEqual([]);
+      expect(delivery).toMatchObject({
+        channel: "ops",
+        messageId: "msg_1",
+        state: "waiting",
+        attempts: 0,
+        createdAtMs: NOW,
+      });
+      expect((await alertOutbox.listGroups(ACCOUNT))[0]).toMatchObject({ sends: 1, sentTotal: 1, lastSentAtMs: NOW });
+      expect(await alertOutbox.listDeliveries(STRANGER, {}, 10)).toEqual([]);
+      expect(await alertOutbox.listDeliveries(ACCOUNT, { state: "failed" }, 10)).toEqual([]);
+      expect(await alertOutbox.listDeliveries(ACCOUNT, { channel: "ops" }, 10, delivery?.id)).toEqual([]);
+    });
+
+    test("a message is claimed by one instance, again after its time, and in order for a group", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alertOutbox, alertSettings } = store;
+      for (const name of ["ops", "other"])
+        await alertSettings.putChannel(someChannel({ name }), audit("alert_channel.changed"));
+      await say(store, "msg_1", ["ops", "other"]);
+      const [group] = await alertOutbox.listGroups(ACCOUNT);
+      if (!group) throw new Error("no group");
+      const due = { accountId: ACCOUNT, group, counts: { total: 1, open: 1, unacknowledged: 1 }, names: [] };
+      const second = { id: "msg_2", message: "{}", channels: ["ops"], total: 1 };
+      await alertOutbox.step(due, { message: "resolved", nextAtMs: undefined, isClosed: true }, second, NOW);
+      const claim = async (instance: string, nowMs: number, busy: string[] = []) =>
+        (await alertOutbox.claim(instance, nowMs, nowMs + 100, 10, busy)).toSorted((a, b) => a.id - b.id);
+      const claimed = await Promise.all([
+        claim("ins_1", NOW, [`${ACCOUNT} other`]),
+        claim("ins_2", NOW, [`${ACCOUNT} other`]),
+      ]);
+      expect(names(claimed.flat())).toEqual(["ops msg_1 1"]);
+      expect(names(await claim("ins_2", NOW))).toEqual(["other msg_1 1"]);
+      expect(names(await claim("ins_2", NOW + 99))).toEqual([]);
+      const [again] = await claim("ins_3", NOW + 100, [`${ACCOUNT} other`]);
+      if (!again) throw new Error("nothing was claimed");
+      expect(names([again])).toEqual(["ops msg_1 2"]);
+      const delivered = { state: "delivered", dueMs: undefined, failingSinceMs: undefined, disables: false } as const;
+      // The first one comes too late to say what became of it.
+      await alertOutbox.finish(again, "ins_1", delivered, "200", NOW + 101);
+      const retry = { state: "waiting", dueMs: NOW + 300, failingSinceMs: NOW, disables: false } as const;
+      await alertOutbox.finish(again, "ins_3", retry, "500", NOW + 101);
+      expect(names(await claim("ins_1", NOW + 299, [`${ACCOUNT} other`]))).toEqual([]);
+      const [third] = await claim("ins_1", NOW + 300, [`${ACCOUNT} other`]);
+      if (!third) throw new Error("nothing was claimed");
+      await alertOutbox.finish(third, "ins_1", delivered, "200 OK", NOW + 301);
+      expect(names(await claim("ins_1", NOW + 301, [`${ACCOUNT} other`]))).toEqual(["ops msg_2 1"]);
+      expect((await alertOutbox.listDeliveries(ACCOUNT, { state: "delivered" }, 5))[0]).toMatchObject({
+        messageId: "msg_1",
+        attempts: 3,
+        answer: "200 OK",
+        answeredAtMs: NOW + 301,
+      });
+      expect((await alertSettings.findChannel(ACCOUNT, "ops"))?.failingSinceMs).toBeUndefined();
+    });
+
+    test("what waits for a channel that is removed fails, and what is old is removed", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alertOutbox, alertSettings } = store;
+      await alertSettings.putChannel(someChannel(), audit("alert_channel.changed"));
+      await say(store, "msg_1");
+      expect(await alertOutbox.removeOld(NOW + 1, 10)).toBe(false);
+      await alertSettings.removeChannel(ACCOUNT, "ops", audit("alert_channel.removed"));
+      expect(await alertOutbox.claim("ins_1", NOW, NOW + 1, 10, [])).toEqual([]);
+      expect(await alertOutbox.listDeliveries(ACCOUNT, { state: "failed" }, 5)).toHaveLength(1);
+      expect(await alertOutbox.removeOld(NOW, 10)).toBe(false);
+      expect(await alertOutbox.listDeliveries(ACCOUNT, {}, 5)).toHaveLength(1);
+      expect(await alertOutbox.removeOld(NOW + 1, 1)).toBe(true);
+      expect(await alertOutbox.listDeliveries(ACCOUNT, {}, 5)).toEqual([]);
+    });
+  });
+}

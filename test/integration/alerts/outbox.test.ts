@@ -1,0 +1,236 @@
+import { describe, expect, test } from "vitest";
+import type { DeliveryAnswer } from "../../../src/control-plane/core/alerts/delivery.ts";
+import { replaceParts } from "../../../src/control-plane/metrics/observe-store.ts";
+import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
+import type { Store } from "../../../src/control-plane/store/store.ts";
+import { ACCOUNT, addRoute, AlertRig, connectDevices, type Received } from "../../support/alerts/alert-rig.ts";
+import { someObservation } from "../../support/alerts/alert-simulation.ts";
+import { failingStore } from "../../support/control-plane/failing-store.ts";
+
+const MINUTE = 60_000;
+
+async function openWithAccount(): Promise<Store> {
+  const store = openStore(":memory:");
+  await store.accounts.createAccount({ id: ACCOUNT, name: "Water works", createdAt: 0 });
+  return store;
+}
+
+const texts = (received: readonly Received[]) => received.map(({ message }) => message.text);
+const firing = async (store: Store) =>
+  (await store.alerts.list(ACCOUNT, { state: "firing" }, 100))
+    .map(({ condition, subject }) => `${condition} ${subject.name}`)
+    .toSorted();
+
+describe("what is told", () => {
+  test("40 devices that are lost together are one message to each channel, and one when all are back", async () => {
+    await using store = await openWithAccount();
+    await using rig = new AlertRig();
+    const devices = await connectDevices(store, rig.clock, 40);
+    await addRoute(store, ["ops", "boss"]);
+    await rig.start(store);
+    for (const { leave } of devices) {
+      await rig.clock.advance(2_000);
+      await leave();
+    }
+    await rig.until("the outage to be told", () => rig.received.length === 2, 10_000);
+    expect(texts(rig.received)).toEqual(Array(2).fill("Device offline: 40 assets (GW-1, GW-2, GW-3 and 37 more)"));
+    expect(rig.received[0]?.message).toMatchObject({ type: "firing", total: 40, open: 40, severity: "critical" });
+    expect(rig.received[0]?.message.url).toMatch(/^https:\/\/control\.example\.com\/alerts\?group=grp_[0-9a-f]{24}$/);
+    await rig.skip(60 * MINUTE);
+    for (const { join } of devices) await join();
+    await rig.until("the end to be told", () => rig.received.length === 4);
+    expect(rig.received[3]?.message).toMatchObject({ type: "resolved", total: 40, open: 0 });
+    expect(await firing(store)).toEqual([]);
+  });
+
+  test("a message is there within five seconds of the time at which its condition holds", async () => {
+    await using store = await openWithAccount();
+    await using rig = new AlertRig();
+    const [device] = await connectDevices(store, rig.clock, 1);
+    await addRoute(store, ["ops"]);
+    await rig.start(store);
+    await device?.leave();
+    const leftAt = rig.clock.now();
+    await rig.skip(29 * MINUTE);
+    await rig.until("the message", () => rig.received.length === 1);
+    expect((rig.received[0]?.atMs ?? 0) - leftAt - 30 * MINUTE).toBeLessThanOrEqual(5_000);
+  });
+
+  test("10,000 devices are one message, written in parts that others need not wait for", async () => {
+    await using store = await openWithAccount();
+    await using rig = new AlertRig();
+    await addRoute(store, ["ops"]);
+    const gone = Array.from({ length: 10_000 }, (_, at) =>
+      someObservation({ name: `GW-${at}`, sinceMs: rig.clock.now() - 30 * MINUTE }),
+    );
+    const parts: number[] = [];
+    const { alerts, alertOutbox } = store;
+    const flooded = replaceParts(store, {
+      alerts: replacing(alerts, {
+        listAccounts: async (_now, after) => (after === "" ? [ACCOUNT] : []),
+        observeAssets: async (_account, _time, after, limit) => {
+          const from = after === "" ? 0 : Number(after);
+          const observed = gone.slice(from, from + limit);
+          return { observed, last: observed.length < limit ? undefined : String(from + limit) };
+        },
+        change: async (account, changes, ids, nowMs) => {
+          parts.push(changes.length);
+          return alerts.change(account, changes, ids, nowMs);
+        },
+      }),
+      alertOutbox: replacing(alertOutbox, {
+        assign: async (account, assignments, nowMs) => {
+          parts.push(assignments.length);
+          return alertOutbox.assign(account, assignments, nowMs);
+        },
+      }),
+    });
+    await rig.start(flooded);
+    await rig.until("the message", () => rig.received.length === 1);
+    expect(rig.received[0]?.message).toMatchObject({ total: 10_000, open: 10_000, type: "firing" });
+    expect(rig.received[0]?.message.names).toHaveLength(10);
+    expect(JSON.stringify(rig.received[0]?.message).length).toBeLessThan(2_000);
+    expect(Math.max(...parts)).toBe(200);
+    expect(parts.reduce((sum, count) => sum + count, 0)).toBe(20_000);
+  });
+});
+
+describe("channels that do not answer", () => {
+  test("one that hangs delays no other one", async () => {
+    await using store = await openWithAccount();
+    await using rig = new AlertRig();
+    const [first, second] = await connectDevices(store, rig.clock, 2);
+    await addRoute(store, ["hangs", "works"]);
+    const hung = Promise.withResolvers<DeliveryAnswer>();
+    rig.answer = (channel) => (channel === "hangs" ? hung.promise : { kind: "delivered", answer: "200" });
+    await rig.start(store);
+    await first?.leave();
+    await rig.skip(10 * MINUTE);
+    await second?.leave();
+    const of = (name: string) => rig.received.filter(({ channel }) => channel === name).length;
+    await rig.until("both messages at the other channel", () => of("works") === 2, 5_000);
+    expect(of("hangs")).toBeLessThanOrEqual(1);
+    hung.resolve({ kind: "delivered", answer: "200" });
+    await rig.until("both messages at the one that hung", () => of("hangs") >= 2, 5_000);
+  });
+
+  test("one that is gone is disabled, which the other channels tell", async () => {
+    await using store = await openWithAccount();
+    await using rig = new AlertRig();
+    const [device] = await connectDevices(store, rig.clock, 1);
+    await addRoute(store, ["broken", "works"]);
+    rig.answer = (channel) => ({ kind: channel === "broken" ? "gone" : "delivered", answer: "410 or 200" });
+    await rig.start(store);
+    await device?.leave();
+    await rig.until(
+      "that to be told",
+      () => texts(rig.received).includes("Channel of alerts disabled: broken"),
+      MINUTE,
+    );
+    expect(rig.received.filter(({ channel }) => channel === "broken")).toHaveLength(1);
+    expect(await firing(store)).toEqual(["channel_disabled broken", "device_offline GW-1"]);
+    const deliveries = await store.alertOutbox.listDeliveries(ACCOUNT, { channel: "broken" }, 50);
+    expect(deliveries.map(({ state, answer }) => [state, answer])).toEqual([["failed", "410 or 200"]]);
+  });
+
+  test("one that fails is tried again, with the same id, and hears of the end after that", async () => {
+    await using store = await openWithAccount();
+    await using rig = new AlertRig();
+    const [device] = await connectDevices(store, rig.clock, 1);
+    await addRoute(store, ["ops"]);
+    rig.answer = () => ({ kind: rig.received.length < 4 ? "failed" : "delivered", answer: "500 or 200" });
+    await rig.start(store);
+    await device?.leave();
+    await rig.until("the first attempt", () => rig.received.length === 1, MINUTE);
+    await device?.join();
+    await rig.until("the end to be told", () => rig.received.length === 5, 30_000);
+    expect(rig.received.map(({ message }) => message.type)).toEqual([...Array<string>(4).fill("firing"), "resolved"]);
+    expect(new Set(rig.received.map(({ id }) => id)).size).toBe(2);
+  });
+});
+
+describe("the service itself goes", () => {
+  test("after an hour without it the same alerts are open, and devices that were there are not alarmed about", async () => {
+    await using store = await openWithAccount();
+    await using rig = new AlertRig();
+    const [gone, there] = await connectDevices(store, rig.clock, 2);
+    await addRoute(store, ["ops"]);
+    await rig.start(store);
+    await gone?.leave();
+    await rig.until("the alert", () => rig.received.length === 1, MINUTE);
+    await there?.leave();
+    await rig.stop();
+    rig.clock.pass(60 * MINUTE);
+    await rig.start(store);
+    await rig.skip(10 * MINUTE);
+    expect(await firing(store)).toEqual(["device_offline GW-1"]);
+    await there?.join();
+    await rig.skip(30 * MINUTE);
+    expect(await firing(store)).toEqual(["device_offline GW-1"]);
+    expect(rig.received).toHaveLength(1);
+    await there?.leave();
+    await rig.until("the other one to be told", () => rig.received.length === 2, MINUTE);
+    expect(texts(rig.received)[1]).toBe("Device offline: GW-2");
+  });
+
+  test.each(["refused", "result_lost"] as const)(
+    "killed at every write (%s), nothing is lost, and nothing is told twice with another id",
+    async (fate) => {
+      for (let killAt = 0; ; killAt++) {
+        await using store = await openWithAccount();
+        await using rig = new AlertRig();
+        const [device] = await connectDevices(store, rig.clock, 1);
+        await addRoute(store, ["ops"]);
+        const failing = failingStore(store);
+        let [writes, claims] = [0, 0];
+        let hasSpoken = false;
+        let isKilled = false;
+        failing.fate = (call) => {
+          // The process is gone: nothing it does has an effect any more.
+          if (isKilled) return "refused";
+          hasSpoken ||= call === "alertOutbox.step";
+          // Before there is a message, and after the first few times, a claim finds nothing.
+          const isClaim = call === "alertOutbox.claim" && hasSpoken && claims++ < 3;
+          if (!isClaim && !/^alert(?:s\.change|Outbox\.(?:assign|step|finish))$/.test(call)) return "done";
+          if (writes++ < killAt) return "done";
+          isKilled = true;
+          return fate;
+        };
+        await device?.leave();
+        // Long gone: the first round tells it.
+        rig.clock.pass(40 * MINUTE);
+        await rig.start(failing.store);
+        await rig.until("the alert, or the kill", () => isKilled || rig.received.length > 0);
+        if (isKilled) await rig.start(store);
+        await rig.until("the alert", () => rig.received.some(({ message }) => message.type === "firing"));
+        await device?.join();
+        await rig.until(
+          "the end, or the kill",
+          () => isKilled || rig.received.some(({ message }) => message.type === "resolved"),
+        );
+        if (isKilled) await rig.start(store);
+        await rig.until("the end", () => rig.received.some(({ message }) => message.type === "resolved"));
+        await rig.until(
+          "the outbox to be empty",
+          async () => (await store.alertOutbox.listDeliveries(ACCOUNT, { state: "waiting" }, 9)).length === 0,
+        );
+        const byId = Map.groupBy(rig.received, ({ id }) => id);
+        expect([...byId.values()].map(([first]) => first?.message.type)).toEqual(["firing", "resolved"]);
+        for (const copies of byId.values())
+          expect(new Set(copies.map(({ message }) => JSON.stringify(message))).size).toBe(1);
+        if (!isKilled) break;
+      }
+    },
+  );
+});
+
+/** The same object with other methods in place of some. */
+function replacing<T extends object>(object: T, methods: Partial<T>): T {
+  return new Proxy(object, {
+    get(target, name) {
+      if (Object.hasOwn(methods, name)) return Reflect.get(methods, name) as unknown;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
