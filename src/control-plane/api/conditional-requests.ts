@@ -82,7 +82,14 @@ export function preconditionOf<T>(
   { headers }: FastifyRequest,
   stateOf: (record: T) => string,
 ): Precondition<T> | undefined {
-  const sent = headers["if-match"];
+  return preconditionOfTags(headers["if-match"], stateOf);
+}
+
+/** @param sent entity tags, as of `If-Match` */
+export function preconditionOfTags<T>(
+  sent: string | undefined,
+  stateOf: (record: T) => string,
+): Precondition<T> | undefined {
   if (sent === undefined || sent.trim() === "*") return undefined;
   // A proxy that compresses makes tags weak, which says nothing about the state.
   const states = new Set(sent.split(",").map((tag) => TAG.exec(tag.trim())?.[1]?.split(".")[0]));
@@ -92,6 +99,21 @@ export function preconditionOf<T>(
 }
 
 class PreconditionError extends Error {}
+
+/** Whether it was thrown by a precondition. */
+export function isPreconditionError(error: unknown): boolean {
+  return error instanceof PreconditionError;
+}
+
+/** Whether a text is what `If-Match` may be. */
+export function isTagList(text: string): boolean {
+  return TAGS.test(text);
+}
+
+/** Returns the whole entity tag, as responses with the resource have it. */
+export function tagOf({ state, body }: Resource<unknown>): string {
+  return `"${state}.${hash(JSON.stringify(body))}"`;
+}
 
 /**
  * Carries out a change with a precondition. Error: `PreconditionFailed` with the resource as it is now, and those of the calls.
@@ -106,10 +128,10 @@ export async function changeResource<T>(
   try {
     return await change();
   } catch (error) {
-    if (!(error instanceof PreconditionError)) throw error;
-    const { state, body } = await present();
-    void reply.header("ETag", `"${state}.${hash(JSON.stringify(body))}"`);
-    throw new EdgeError("PreconditionFailed", undefined, { current: body });
+    if (!isPreconditionError(error)) throw error;
+    const resource = await present();
+    void reply.header("ETag", tagOf(resource));
+    throw new EdgeError("PreconditionFailed", undefined, { current: resource.body });
   }
 }
 

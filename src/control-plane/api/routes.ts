@@ -18,6 +18,8 @@ import { getVariables, removeVariables, replaceVariables, updateVariables } from
 import { removeAsset } from "./assets/remove-asset.ts";
 import { updateAsset } from "./assets/update-asset.ts";
 import { acceptDevice, changeEnrolmentSettings, getEnrolmentSettings } from "./assets/acceptance.ts";
+import { registerAssets } from "./assets/bulk-register.ts";
+import { tagAssets } from "./assets/bulk-tags.ts";
 import { createEnrolmentCode } from "./assets/create-enrolment-code.ts";
 import { listNetworkGroups } from "./assets/list-network-groups.ts";
 import { getAuditLog } from "./audit/get-audit-log.ts";
@@ -83,6 +85,8 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
 export const ROUTES: readonly Route[] = [
   listAssets,
   registerAsset,
+  registerAssets,
+  tagAssets,
   getAsset,
   updateAsset,
   removeAsset,

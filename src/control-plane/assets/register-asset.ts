@@ -16,7 +16,10 @@ export interface RegistrationResult {
 }
 
 export interface Registrar {
-  readonly store: Pick<Store, "assets" | "networkGroups">;
+  readonly store: {
+    readonly assets: Pick<Store["assets"], "registerAsset">;
+    readonly networkGroups: Pick<Store["networkGroups"], "listNetworkGroups">;
+  };
   readonly clock: Clock;
   readonly bind?: (asset: Asset) => Asset | Promise<Asset>;
   /** Whether the device is accepted at once. */

@@ -120,6 +120,8 @@ export interface AssetStore {
     audit?: AuditEntry,
     isAccepted?: boolean,
   ): Promise<RegisterResult>;
+  /** Returns what `registerAsset` would. Stores nothing. */
+  checkAsset(asset: Asset): Promise<RegisterResult>;
   /** Returns at most `limit` of the account's assets after `after`, in the order of the filter, then by UUID. */
   listAssets(
     accountId: string,

@@ -13,38 +13,47 @@ import { selectorSchema } from "../fleets/selector.ts";
 import { MAX_PAGE_SIZE } from "../limits.ts";
 import { networkGroupSchema, proSimRegistrationSchema, superSimRegistrationSchema } from "./sim.ts";
 
-/** Body of Register Asset. */
-export const assetRegistrationSchema = z
-  .strictObject({
-    serial_number: serialNumberSchema,
-    name: assetNameSchema.optional().meta({ description: "Display name; the serial number by default." }),
-    type: assetTypeSchema.default("").meta({ description: "Kind of device; free text." }),
-    supersim: superSimRegistrationSchema.optional(),
-    prosim: proSimRegistrationSchema.optional(),
-    accept: z.boolean().default(false).meta({
-      description:
-        "Accepts the device that will have the token, so that fleets reach it. Needs the permission `assets.accept`.",
-    }),
-  })
-  .refine((asset) => asset.supersim === undefined || asset.supersim.iccid !== asset.prosim?.iccid, {
+/** What is said of an asset that is registered. */
+export const assetRegistrationFields = {
+  serial_number: serialNumberSchema,
+  name: assetNameSchema.optional().meta({ description: "Display name; the serial number by default." }),
+  type: assetTypeSchema.default("").meta({ description: "Kind of device; free text." }),
+  supersim: superSimRegistrationSchema.optional(),
+  prosim: proSimRegistrationSchema.optional(),
+  accept: z.boolean().default(false).meta({
+    description:
+      "Accepts the device that will have the token, so that fleets reach it. Needs the permission `assets.accept`.",
+  }),
+};
+
+interface Iccids {
+  readonly supersim?: { readonly iccid: string } | undefined;
+  readonly prosim?: { readonly iccid: string } | undefined;
+}
+
+export function requireDifferentSims<T extends z.ZodType<Iccids>>(schema: T): T {
+  return schema.refine((asset) => asset.supersim === undefined || asset.supersim.iccid !== asset.prosim?.iccid, {
     path: ["prosim", "iccid"],
     message: "must differ from supersim.iccid",
-  })
-  .meta({
-    id: "AssetRegistration",
-    examples: [
-      {
-        serial_number: "GW-2026-000123",
-        name: "Pump house 7",
-        type: "gateway",
-        supersim: {
-          sid: "HS0123456789abcdef0123456789abcdef",
-          iccid: "8988307000001234567",
-          network_group: "default_1gb",
-        },
-      },
-    ],
   });
+}
+
+/** Body of Register Asset. */
+export const assetRegistrationSchema = requireDifferentSims(z.strictObject(assetRegistrationFields)).meta({
+  id: "AssetRegistration",
+  examples: [
+    {
+      serial_number: "GW-2026-000123",
+      name: "Pump house 7",
+      type: "gateway",
+      supersim: {
+        sid: "HS0123456789abcdef0123456789abcdef",
+        iccid: "8988307000001234567",
+        network_group: "default_1gb",
+      },
+    },
+  ],
+});
 export type AssetRegistration = z.output<typeof assetRegistrationSchema>;
 
 /** Response of Register Asset: the asset and the device token, which is shown only once. */

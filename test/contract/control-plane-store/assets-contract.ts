@@ -135,6 +135,19 @@ export function assetsContract(harness: StoreHarness): void {
       }
     });
 
+    test("a registration can be checked: nothing of it is stored", async () => {
+      await using store = await openWithAccounts(harness);
+      const taken = await register(store, someAsset({ supersim: someSuperSim() }));
+      const free = someAsset({ prosim: someProSim() });
+      for (let count = 0; count < 2; count++) expect(await store.assets.checkAsset(free)).toEqual({ ok: true });
+      expect(await store.assets.findAssetByUuid(free.uuid)).toBeUndefined();
+      expect(await store.assets.findAsset(ACCOUNT, free.serialNumber)).toBeUndefined();
+      const same = await store.assets.checkAsset({ ...someAsset(), serialNumber: taken.supersim?.iccid ?? "" });
+      const owner = { assetUuid: taken.uuid, accountId: ACCOUNT };
+      expect(same).toMatchObject({ ok: false, taken: "serial_number", owner });
+      await register(store, free);
+    });
+
     test("are renamed and removed, and calls for a removed asset do nothing", async () => {
       await using store = await openWithAccounts(harness);
       const asset = await register(store, someAsset({ prosim: someProSim() }));

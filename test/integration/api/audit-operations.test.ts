@@ -90,6 +90,15 @@ test("each operation of the document that changes something writes an entry for 
       secrets.push(String(reply.body["device_token"]));
       return reply;
     },
+    "POST /v1/bulk/assets": async () => {
+      const reply = await call(control, "POST", "/v1/bulk/assets", key, { assets: [{ serial_number: "SN-B" }] });
+      secrets.push((reply.body as { results: { device_token: string }[] }).results[0]?.device_token ?? "");
+      return reply;
+    },
+    "POST /v1/bulk/tags": async () =>
+      call(control, "POST", "/v1/bulk/tags", key, {
+        assets: [{ asset_id: (await newAsset()).uuid, tags: { role: "kiosk" } }],
+      }),
     "PATCH /v1/assets/:asset_id": async () =>
       call(control, "PATCH", `/v1/assets/${(await newAsset()).uuid}`, key, {
         name: "Pump",

@@ -101,6 +101,7 @@ test("nothing is below the role that its effects take", () => {
 
 /** Bodies without the fields that take a higher role. */
 const BODIES: Readonly<Record<string, () => object>> = {
+  "POST /v1/bulk/assets": () => ({ assets: [{ serial_number: `SN-${randomUUID()}` }] }),
   "POST /v1/assets": () => ({ serial_number: `SN-${randomUUID()}` }),
   "PATCH /v1/assets/{asset_id}": () => ({ name: "Pump house" }),
   "POST /v1/fleets": () => ({ name: `fleet-${randomUUID()}`, selector: "role=none", apps: ["kiosk-ui"] }),

@@ -140,6 +140,8 @@ test("has every endpoint of the specification and the decisions", () => {
     "POST /v1/assets/{asset_id}/edge/apps/{name}/stop",
     "POST /v1/assets/{asset_id}/enrolment-codes",
     "POST /v1/assets/{asset_id}/sims/{sim_type}/refresh",
+    "POST /v1/bulk/assets",
+    "POST /v1/bulk/tags",
     "POST /v1/device-logins",
     "POST /v1/device-logins/token",
     "POST /v1/device-logins/{user_code}",

@@ -26,6 +26,8 @@ const row = (from: Lowest, ok: number, foreign: number = ok): Expected => ({ fro
 const EXPECTED: Readonly<Record<string, Expected>> = {
   "GET /v1/assets": row("viewer", 200),
   "POST /v1/assets": row("installer", 201),
+  "POST /v1/bulk/assets": row("installer", 200),
+  "POST /v1/bulk/tags": row("operator", 200),
   "GET /v1/assets/{asset_id}": row("viewer", 200, 404),
   "PATCH /v1/assets/{asset_id}": row("operator", 200, 404),
   "DELETE /v1/assets/{asset_id}": row("admin", 204, 404),
@@ -225,6 +227,7 @@ const SAMPLE_BODIES: Readonly<Record<string, () => unknown>> = {
   "POST /v1/fleets/{fleet}/revisions": () => ({ apps: [{ name: "old-player", absent: true }] }),
   "POST /v1/fleets/{fleet}/rollouts": () => ({ revision: 1 }),
   "PUT /v1/assets/{asset_id}/hold": () => ({ reason: "Pump test" }),
+  "POST /v1/bulk/assets": () => ({ assets: [{ serial_number: `SN-${randomUUID()}` }] }),
   "POST /v1/assets": () => ({ serial_number: `SN-${randomUUID()}`, name: "x", type: "gateway" }),
 };
 

@@ -101,6 +101,21 @@ export const TABLE: Readonly<Record<string, Row>> = {
     },
     { accept: { from: "operator", classes: ["delivers", "runs", "joins"], body: { accept: true } } },
   ),
+  "POST /v1/bulk/assets": row(
+    "installer",
+    "after acceptance",
+    {
+      none:
+        "?dry_run assets assets.serial_number assets.name assets.supersim assets.supersim.sid assets.supersim.iccid " +
+        "assets.supersim.network_group assets.prosim assets.prosim.imsi assets.prosim.iccid assets.prosim.service_profile",
+      "after acceptance": "assets.type",
+    },
+    { accept: { from: "operator", classes: ["delivers", "runs", "joins"], body: { accept: true } } },
+  ),
+  "POST /v1/bulk/tags": row("operator", "joins", {
+    none: "?dry_run assets assets.asset_id assets.if_match",
+    joins: "assets.tags assets.tags.* assets.replace",
+  }),
   "GET /v1/assets/{asset_id}": read("viewer"),
   "PATCH /v1/assets/{asset_id}": row(
     "installer",

@@ -71,8 +71,13 @@ export function registerAsset(api: Api, context: ApiContext): void {
   );
 }
 
-async function requireAssetQuota({ store, config, observer }: ApiContext, accountId: string): Promise<void> {
-  const { assets: used } = await store.accounts.findUsage(accountId);
+/** @param planned assets that are to be registered before, which are not stored */
+export async function requireAssetQuota(
+  { store, config, observer }: ApiContext,
+  accountId: string,
+  planned = 0,
+): Promise<void> {
+  const used = (await store.accounts.findUsage(accountId)).assets + planned;
   const limit = config.max_assets_per_account;
   if (used < limit) return;
   observer?.bounded("assets_per_account");
@@ -84,7 +89,7 @@ async function requireAssetQuota({ store, config, observer }: ApiContext, accoun
 }
 
 /** Logs the owner of the identifier for the service's operator, who may settle a dispute. The account does not see it. */
-function recordConflict(
+export function recordConflict(
   { conflictRateLimiter, logger }: ApiContext,
   accountId: string,
   conflict: IdentifierConflict,

@@ -1,7 +1,10 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import type { EdgeError } from "../../../protocol/errors/errors.ts";
 import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import { MAX_TAGS, type Tags, tagsSchema, tagsUpdateSchema } from "../../../protocol/fleets/tags.ts";
+import type { Asset } from "../../core/asset.ts";
+import type { Precondition } from "../../store/precondition.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";
@@ -40,7 +43,7 @@ export function getTags(api: Api, { store }: ApiContext): void {
     },
     async (request, reply): Promise<Tags> => {
       const { uuid } = await findAsset(store, request, request.params.asset_id);
-      return sendResource(reply, toResource(uuid, await store.assetSettings.readTags(uuid)));
+      return sendResource(reply, toTagsResource(uuid, await store.assetSettings.readTags(uuid)));
     },
   );
 }
@@ -59,7 +62,7 @@ export function replaceTags(api: Api, context: ApiContext): void {
         response: { 200: json("The tags.", tagsSchema), ...CHANGE_ERRORS },
       },
     },
-    (request, reply) => changeTags(context, request, reply, request.body, true),
+    (request, reply) => respondToChange(context, request, reply, request.body, true),
   );
 }
 
@@ -77,7 +80,7 @@ export function updateTags(api: Api, context: ApiContext): void {
         response: { 200: json("The tags.", tagsSchema), ...CHANGE_ERRORS },
       },
     },
-    (request, reply) => changeTags(context, request, reply, request.body, false),
+    (request, reply) => respondToChange(context, request, reply, request.body, false),
   );
 }
 
@@ -98,20 +101,42 @@ export function removeTags(api: Api, context: ApiContext): void {
       },
     },
     async (request, reply) => {
-      await changeTags(context, request, reply, {}, true);
+      await respondToChange(context, request, reply, {}, true);
       return reply.code(204).send();
     },
   );
 }
 
-async function changeTags(
-  { store, clock }: ApiContext,
+async function respondToChange(
+  context: ApiContext,
   request: TagsRequest,
   reply: FastifyReply,
   changes: Changes,
   replace: boolean,
 ): Promise<Tags> {
-  const { uuid, name } = await findAsset(store, request, request.params.asset_id);
+  const { store } = context;
+  const asset = await findAsset(store, request, request.params.asset_id);
+  const { uuid } = asset;
+  const precondition = preconditionOf(request, (tags: Stored) => stateOfTags(uuid, tags));
+  const present = async () => toTagsResource(uuid, await store.assetSettings.readTags(uuid));
+  await changeResource(reply, present, () => changeTags(context, request, asset, { changes, replace, precondition }));
+  return sendResource(reply, await present());
+}
+
+interface TagsChange {
+  readonly changes: Changes;
+  /** Whether tags that are not named are removed. */
+  readonly replace: boolean;
+  readonly precondition: Precondition<Stored> | undefined;
+}
+
+/** Changes the tags of an asset. Errors: `AssetNotFound` if it was removed meanwhile, and `InvalidRequest` for too many. */
+export async function changeTags(
+  { store, clock }: ApiContext,
+  request: FastifyRequest,
+  { uuid, name }: Asset,
+  { changes, replace, precondition }: TagsChange,
+): Promise<void> {
   const before = await store.assetSettings.readTags(uuid);
   const named = Object.entries(changes);
   const set = named.flatMap(([key, value]) => (value === null ? [] : [`${key}=${value}`]));
@@ -122,21 +147,27 @@ async function changeTags(
     subject: { kind: "asset", id: uuid, name },
     details: { set, removed },
   });
-  const precondition = preconditionOf(request, (tags: Stored) => stateOfTags(uuid, tags));
-  const present = async () => toResource(uuid, await store.assetSettings.readTags(uuid));
-  const result = await changeResource(reply, present, () =>
-    store.assetSettings.changeTags(uuid, new Map(named), replace, audit, precondition),
-  );
-  requireSettingsChange(result, () =>
-    invalidRequest([{ path: "", reason: `the asset would have more than ${MAX_TAGS} tags` }]),
-  );
-  return sendResource(reply, await present());
+  const result = await store.assetSettings.changeTags(uuid, new Map(named), replace, audit, precondition);
+  requireSettingsChange(result, tooManyTags);
 }
 
-function stateOfTags(uuid: string, tags: Stored): string {
+/** Returns the tags as a change would leave them. Error: `InvalidRequest` for too many. */
+export function planTags(before: Stored, changes: Changes, replace: boolean): Stored {
+  const kept = replace ? [] : [...before].filter(([key]) => changes[key] === undefined);
+  const set = Object.entries(changes).filter((entry): entry is [string, string] => entry[1] !== null);
+  const after = new Map([...kept, ...set].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  if (after.size > MAX_TAGS) throw tooManyTags();
+  return after;
+}
+
+function tooManyTags(): EdgeError {
+  return invalidRequest([{ path: "", reason: `the asset would have more than ${MAX_TAGS} tags` }]);
+}
+
+export function stateOfTags(uuid: string, tags: Stored): string {
   return stateOf(uuid, [...tags]);
 }
 
-function toResource(uuid: string, tags: Stored): Resource<Tags> {
+export function toTagsResource(uuid: string, tags: Stored): Resource<Tags> {
   return { state: stateOfTags(uuid, tags), body: Object.fromEntries(tags) };
 }

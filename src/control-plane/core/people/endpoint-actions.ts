@@ -7,6 +7,8 @@ import type { AuditAction } from "./audit-actions.ts";
 export const ENDPOINT_ACTIONS: Readonly<Record<string, AuditAction>> = {
   "POST /v1/enrolments": "device.enrolled",
   "POST /v1/assets": "asset.registered",
+  "POST /v1/bulk/assets": "asset.registered",
+  "POST /v1/bulk/tags": "asset.tagged",
   "PATCH /v1/assets/:asset_id": "asset.changed",
   "DELETE /v1/assets/:asset_id": "asset.removed",
   "PATCH /assets/:asset_id/sim": "asset.changed",

@@ -46,6 +46,8 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
 
   "GET /v1/assets": "assets.read",
   "POST /v1/assets": "assets.register",
+  "POST /v1/bulk/assets": "assets.register",
+  "POST /v1/bulk/tags": "assets.tag",
   "GET /v1/assets/:asset_id": "assets.read",
   // Fields other than the name need more: see `FIELD_PERMISSIONS`.
   "PATCH /v1/assets/:asset_id": "assets.name",
@@ -142,6 +144,7 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
 /** Fields of a request's body or query that need a permission besides that of the endpoint. */
 export const FIELD_PERMISSIONS: Readonly<Record<string, Readonly<Record<string, RolePermission>>>> = {
   "POST /v1/assets": { accept: "assets.accept" },
+  "POST /v1/bulk/assets": { accept: "assets.accept" },
   "PATCH /v1/assets/:asset_id": { type: "assets.tag", status: "assets.connectivity", supersim: "assets.connectivity" },
   // Values of the environment may be secrets. Those who deploy the app have set them.
   "GET /v1/assets/:asset_id/edge/apps/:name": { reveal: "apps.deploy" },

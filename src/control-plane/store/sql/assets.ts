@@ -68,6 +68,12 @@ interface DeviceRow extends AssetRow {
 /** No stored text contains it, and PostgreSQL refuses it in a parameter. */
 const NUL = "\0";
 
+/** Rolls back a registration that could be stored. */
+class CheckedError extends Error {}
+
+/** In the place of a device token's hash, which is one for each asset. Not committed. */
+const NO_TOKEN = new Uint8Array(0);
+
 export class SqlAssetStore implements AssetStore {
   readonly #executor: Executor;
   readonly #list: AssetList;
@@ -154,9 +160,19 @@ export class SqlAssetStore implements AssetStore {
       });
       return { ok: true };
     } catch (error) {
-      if (error instanceof IdentifierTakenError)
-        return { ok: false, taken: error.field, value: error.value, owner: error.owner };
-      throw error;
+      return takenOf(error);
+    }
+  }
+
+  async checkAsset(asset: Asset): Promise<RegisterResult> {
+    try {
+      await this.#executor.transact(function* (): Work<void> {
+        yield* insertAsset(asset, NO_TOKEN);
+        throw new CheckedError();
+      });
+      return { ok: true };
+    } catch (error) {
+      return error instanceof CheckedError ? { ok: true } : takenOf(error);
     }
   }
 
@@ -215,4 +231,10 @@ export class SqlAssetStore implements AssetStore {
     const removed = yield* change(REMOVE, [uuid]);
     if (audit && removed > 0) yield* recordAudit(audit);
   }
+}
+
+/** Throws the error, unless it says that an identifier is taken. */
+function takenOf(error: unknown): RegisterResult {
+  if (!(error instanceof IdentifierTakenError)) throw error;
+  return { ok: false, taken: error.field, value: error.value, owner: error.owner };
 }
