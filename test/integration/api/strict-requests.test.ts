@@ -123,7 +123,9 @@ async function send(operation: Operation, query: string, headers: Readonly<Recor
 function everything(): string {
   using database = new DatabaseSync(control.databasePath, { readOnly: true });
   const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all();
-  const names = tables.map(({ name }) => name as string).filter((name) => !/^(?:instances|leases|service_state)/.test(name));
+  const names = tables
+    .map(({ name }) => name as string)
+    .filter((name) => !/^(?:instances|leases|service_state)/.test(name));
   const rows = names.map((name) => [name, database.prepare(`SELECT * FROM "${name}"`).all()]);
   return JSON.stringify(rows, (key, value: unknown) => (key === "last_used_at" ? undefined : value));
 }
