@@ -9,7 +9,6 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "CONTRIBUTING.md#One test, and debugging/1": "runs tests; test/unit/scripts tests what is selected",
   "docs/agent-updates.md#Making and signing a release/2":
     "compresses for minutes; test/device/agent-updates.test.ts packages and signs with the same functions",
-  "docs/api.md#Generated clients/1": "fetches a generator from the npm registry",
   "docs/agent-updates.md#From the control plane/1": "needs oras, which Debian 12 has not",
   "docs/api.md#Update the agent/1":
     "needs a registry with a release; test/integration/control-plane/update-agent.test.ts sends it",

@@ -40,11 +40,14 @@ export function createAgentUpdates({ config, credentials, host, ...services }: O
     readKeys: () => readTrustedKeys(join(PACKAGE_FOLDER, KEYS), ROOT),
     settings: { mayDowngrade: settings.downgrade, trialS: settings.trial_s },
     packageFolder: PACKAGE_FOLDER,
-    releasesFolder: RELEASES_FOLDER,
-    stateDir: config.state_dir,
-    program: process.argv[1] ?? "",
-    architecture: ociArchitecture(process.arch),
+    ...programPlaces(config),
   });
+}
+
+/** Returns the program that runs, and where others are. */
+export function programPlaces({ state_dir: stateDir }: Pick<Config, "state_dir">) {
+  const [, program = ""] = process.argv;
+  return { releasesFolder: RELEASES_FOLDER, stateDir, program, architecture: ociArchitecture(process.arch) };
 }
 
 /** Returns where the service serves a release: at the address that the device connects to, with the device's token. */

@@ -64,11 +64,9 @@ import { CrashGuard } from "../store/crash-guard.ts";
 import { NotifyingStore } from "../store/notifying-store.ts";
 import { openStore } from "../store/open-store.ts";
 import { timeMarkIn } from "../store/time-mark.ts";
-import { RELEASES_FOLDER } from "../../lib/release/paths.ts";
-import { ociArchitecture } from "../../lib/release/architecture.ts";
 import { watchTrial } from "../updates/watch-trial.ts";
 import { createPreviousLogs } from "../store/previous-logs.ts";
-import { createAgentUpdates, unencryptedService, withAgentUpdates } from "./agent-updates.ts";
+import { createAgentUpdates, programPlaces, unencryptedService, withAgentUpdates } from "./agent-updates.ts";
 import { createDownloads } from "./downloads.ts";
 import { createRemoteAccess } from "./remote-access.ts";
 import { openLog } from "./open-log.ts";
@@ -135,10 +133,7 @@ async function run(start: Start): Promise<void> {
   owned.use(isatty(0) ? undefined : reloadOnHangup({ config: start.loaded, logger, manager, onPolicy }));
   const trialWatch = watchTrial({
     ...apps.services,
-    releasesFolder: RELEASES_FOLDER,
-    stateDir: config.state_dir,
-    program: process.argv[1] ?? "",
-    architecture: ociArchitecture(process.arch),
+    ...programPlaces(config),
     isBusy: (app) => deployments.isBusy(app),
     link: () => uplink.status(),
   });

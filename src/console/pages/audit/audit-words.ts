@@ -26,6 +26,11 @@ export const ACTION_GROUPS = [
   { value: "fleet.", label: "fleets" },
   { value: "revision.", label: "revisions of fleets" },
   { value: "rollout.", label: "rollouts" },
+  { value: "alert.", label: "alerts" },
+  { value: "alert_rules.", label: "rules of alerts" },
+  { value: "alert_route.", label: "routes of alerts" },
+  { value: "alert_channel.", label: "channels of alerts" },
+  { value: "silence.", label: "silences of alerts" },
   { value: "volume.", label: "volumes" },
   { value: "remote_access.", label: "remote access" },
 ] as const;

@@ -57,7 +57,7 @@ export interface ChannelsOptions {
 }
 
 /** The channels of this instance with others. Between bodies the only cost is a timer while there are any. */
-export class Channels implements Disposable {
+export class GatewayChannels implements Disposable {
   readonly #options: ChannelsOptions;
   readonly #open = new Map<string, Entry>();
   /** When channels were closed, oldest first. */

@@ -5,7 +5,7 @@ import type { QueryKind } from "../../../protocol/link/device-query.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import type { MessageLink } from "../../bus/message-link.ts";
 import type { DeviceStream, QuerySink, StreamRequest, StreamSink } from "../session.ts";
-import { type ChannelReader, Channels } from "./channels.ts";
+import { type ChannelReader, GatewayChannels } from "./channels.ts";
 import { CredentialExchange } from "./credential-exchange.ts";
 import type { DeviceGateway } from "./device-gateway.ts";
 import { Holder } from "./holder.ts";
@@ -31,13 +31,13 @@ const ignore = (): void => undefined;
 /** Reaches the devices of this instance directly, and those of others over the link, for which it also serves its own. */
 export class LinkedGateway implements DeviceGateway, StreamGateway, Disposable {
   readonly #options: LinkedGatewayOptions;
-  readonly #channels: Channels;
+  readonly #channels: GatewayChannels;
   readonly #credentials: CredentialExchange;
 
   constructor(options: LinkedGatewayOptions) {
     this.#options = options;
     const { local } = options;
-    this.#channels = new Channels({ ...options, accept: (channel) => new Holder(local, channel) });
+    this.#channels = new GatewayChannels({ ...options, accept: (channel) => new Holder(local, channel) });
     this.#credentials = new CredentialExchange(options);
   }
 
