@@ -153,7 +153,10 @@ test("a client sees the releases of the service, and may have a device brought t
   const reader = await control.key(account, [], { role: "viewer" });
   const listed = await apiClient(control, reader).get("/v1/agent-releases");
   const sizes = { bytes: 300_000, unpacked_bytes: 600_000 };
-  const images = ["amd64", "arm64"].map((architecture) => ({ architecture, ...sizes }));
+  const images = [
+    { architecture: "amd64", ...sizes },
+    { architecture: "arm64", ...sizes },
+  ];
   expect(listed.body).toEqual({ agent_releases: [{ version: "1.5.0", digest, images, added_at: 1 }] });
   const { uuid, deviceToken } = await control.asset(account);
   await using device = await FakeDevice.connect(control.agentUrl, deviceToken);

@@ -58,7 +58,8 @@ const responseBodies = (): Media[] =>
   );
 
 test("the document is small enough to be read by every client, page and generator", () => {
-  expect(text.length).toBeLessThan(400_000);
+  expect(text.length).toBeLessThan(450_000);
+  expect(text.length / [...operations()].length).toBeLessThan(3_900);
 });
 
 test("requests are closed: what the service refuses, a client sees beforehand", () => {

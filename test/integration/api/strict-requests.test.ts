@@ -125,7 +125,7 @@ function everything(): string {
   const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all();
   const names = tables
     .map(({ name }) => name as string)
-    .filter((name) => !/^(?:instances|leases|service_state)/.test(name));
+    .filter((name) => !/^(?:alert_groups|alert_rounds|device_habits|instances|leases|service_state)/.test(name));
   const rows = names.map((name) => [name, database.prepare(`SELECT * FROM "${name}"`).all()]);
   return JSON.stringify(rows, (key, value: unknown) => (key === "last_used_at" ? undefined : value));
 }
@@ -261,7 +261,7 @@ test.each([
     expect([operation.name, status]).toEqual([operation.name, 415]);
     expect(text).toContain(reason);
   }
-  expect(madeByClients()).toBe(before);
+  expect(madeByClients()).toEqual(before);
   const tags = operationOf("PATCH /v1/assets/{asset_id}/tags");
   for (const plain of [{ "Content-Encoding": "identity" }, { "Content-Type": 'application/json; charset="UTF-8"' }])
     expect((await send(tags, "", plain as Record<string, string>)).status).toBe(200);
@@ -318,7 +318,7 @@ describe("an empty body", () => {
 });
 
 /** Deployments and rollouts remember the requests that made them: `order.test.ts`, `fleets.test.ts`. */
-const REMEMBERED_OTHERWISE = /\/edge\/(?:apps|apply)|\/rollouts$/;
+const REMEMBERED_OTHERWISE = /\/edge\/(?:agent|apps|apply)|\/rollouts$/;
 /** They end the session of those that need one. */
 const ENDS_SESSION = new Set(["DELETE /v1/session", "PUT /v1/session/password"]);
 
