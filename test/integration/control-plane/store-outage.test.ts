@@ -131,7 +131,8 @@ const WITHOUT_DATABASE: ReadonlyMap<string, number> = new Map([
   ["/v1/oidc/callback", 404],
 ]);
 
-const isStream = ({ method, path }: SampleRequest): boolean => method !== "GET" && /\/edge\/(?:agent|apps|apply)/.test(path);
+const isStream = ({ method, path }: SampleRequest): boolean =>
+  method !== "GET" && /\/edge\/(?:agent|apps|apply)/.test(path);
 
 /** Everything that clients can change. */
 async function everything(): Promise<string> {
