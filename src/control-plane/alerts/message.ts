@@ -19,7 +19,7 @@ export interface AlertMessage {
   readonly since: number;
   /** Unix seconds. */
   readonly at: number;
-  /** Page of the console; `null` if the service does not know its address. */
+  /** Page of the console that shows what the message is about; `null` if there is none, or the service does not know its address. */
   readonly url: string | null;
 }
 
@@ -29,7 +29,7 @@ const SUBJECTS = { asset: "assets", rollout: "rollouts", api_key: "keys", channe
 
 /** Returns what the group says. @param publicUrl address of the service, if it is known */
 export function composeMessage(
-  { accountId, group, counts, names: all }: DueGroup,
+  { accountId, group, counts, names: all, subjectId }: DueGroup,
   type: Exclude<AlertMessage["type"], "test">,
   publicUrl: string | undefined,
   nowMs: number,
@@ -50,8 +50,28 @@ export function composeMessage(
     names,
     since: Math.floor(firstSinceMs / 1000),
     at: Math.floor(nowMs / 1000),
-    url: publicUrl === undefined ? null : new URL(`/alerts?group=${id}`, publicUrl).href,
+    url: linkTo(pageOf(condition, total === 1 ? subjectId : undefined), publicUrl),
   };
+}
+
+/** Returns the path of the console's page that shows the subjects. @param subjectId the only one */
+function pageOf(condition: AlertCondition, subjectId: string | undefined): string | undefined {
+  switch (ALERT_CONDITIONS[condition].subject) {
+    case "asset":
+      if (subjectId !== undefined) return `/assets/${subjectId}`;
+      if (condition === "device_offline") return "/assets?connected=false";
+      return condition === "device_flapping" ? "/assets" : `/assets?attention=${condition}`;
+    case "rollout":
+      return "/fleets";
+    case "api_key":
+      return "/developer";
+    case "channel":
+      return undefined;
+  }
+}
+
+function linkTo(path: string | undefined, publicUrl: string | undefined): string | null {
+  return path === undefined || publicUrl === undefined ? null : new URL(path, publicUrl).href;
 }
 
 /** Returns a message that tries a channel. */

@@ -42,7 +42,7 @@ interface CommandRules {
 const RULES: Readonly<Record<RolloutCommand, CommandRules>> = {
   pause: {
     action: "rollout.paused",
-    decide: (rollout, input) => pause(rollout, by("Paused", input)),
+    decide: (rollout, input) => pause(rollout, by("Paused", input), input.person),
   },
   resume: {
     action: "rollout.resumed",
@@ -59,7 +59,7 @@ const RULES: Readonly<Record<RolloutCommand, CommandRules>> = {
   },
   rollback: {
     action: "rollout.reverted",
-    decide: (rollout, input) => rollBack(rollout, by("Rolled back", input)),
+    decide: (rollout, input) => rollBack(rollout, by("Rolled back", input), input.person),
   },
 };
 

@@ -66,6 +66,8 @@ export interface DueGroup {
   readonly counts: GroupCounts;
   /** Names of some of its subjects, those that fired first before the others. */
   readonly names: readonly string[];
+  /** One of its subjects. */
+  readonly subjectId: string;
 }
 
 export interface RoundState extends Outage {

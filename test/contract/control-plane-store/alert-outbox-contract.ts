@@ -183,7 +183,13 @@ export function alertOutboxContract(harness: StoreHarness): void {
       await say(store, "msg_1", ["ops", "other"]);
       const [group] = await alertOutbox.listGroups(ACCOUNT);
       if (!group) throw new Error("no group");
-      const due = { accountId: ACCOUNT, group, counts: { total: 1, open: 1, unacknowledged: 1 }, names: [] };
+      const due = {
+        accountId: ACCOUNT,
+        group,
+        counts: { total: 1, open: 1, unacknowledged: 1 },
+        names: [],
+        subjectId: "",
+      };
       const second = { id: "msg_2", message: "{}", channels: ["ops"], total: 1 };
       await alertOutbox.step(due, { message: "resolved", nextAtMs: undefined, isClosed: true }, second, NOW);
       const claim = async (instance: string, nowMs: number, busy: string[] = []) =>

@@ -3,6 +3,9 @@ import { NO_HABITS } from "../../../src/control-plane/core/alerts/habits.ts";
 import type { Asset } from "../../../src/control-plane/core/asset.ts";
 import type { AlertTime } from "../../../src/control-plane/store/alerts.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
+import type { RolloutFields } from "../../../src/control-plane/core/fleets/rollout.ts";
+import { rolloutStrategySchema } from "../../../src/protocol/fleets/rollout-strategy.ts";
+import { SOMEBODY } from "../../support/control-plane/fleets.ts";
 import { someAudit as audit } from "../../support/control-plane/people.ts";
 import { someSuperSim } from "../../support/control-plane/sims.ts";
 import { assignment, NOW, opening, say, someChannel } from "./alert-records.ts";
@@ -15,6 +18,7 @@ import {
   type StoreHarness,
   TWO_ACCOUNTS,
 } from "./harness.ts";
+import { prepareRollout } from "./rollouts-contract.ts";
 
 const STRANGER = TWO_ACCOUNTS[1];
 
@@ -259,6 +263,38 @@ export function alertsContract(harness: StoreHarness): void {
         ["channel_disabled", "ops", NOW + 1],
       ]);
       expect(await alerts.observeOthers(STRANGER, NOW)).toEqual([]);
+    });
+
+    test("rollouts that stopped by themselves are found, and those that wait for people to go on", async () => {
+      await using store = await openWithAccounts(harness);
+      const { rollout, targets } = await prepareRollout(store, 2);
+      const { rollouts, alerts } = store;
+      const change = (fields: RolloutFields) => rollouts.commandRollout(rollout.id, () => ({ fields }));
+      const found = async () =>
+        (await alerts.observeOthers(ACCOUNT, NOW)).map(({ condition, subject }) => [condition, subject.id]);
+      const manual = rolloutStrategySchema.parse({ waves: [{ limit: 1, advance: "manual" }] });
+      await change({ strategy: manual });
+      // Its targets are under way.
+      expect(await found()).toEqual([]);
+      const fence = { rolloutId: rollout.id, epoch: rollout.epoch };
+      const settled = targets.map((before, at) => ({
+        before,
+        after: { ...before, state: at === 0 ? ("succeeded" as const) : before.state, wave: at },
+      }));
+      await rollouts.changeTargets(fence, settled);
+      expect(await found()).toEqual([["rollout_waiting", rollout.id]]);
+      await change({ advanceTo: 1 });
+      expect(await found()).toEqual([]);
+      await change({ state: "awaiting_approval" });
+      expect(await found()).toEqual([["rollout_waiting", rollout.id]]);
+      for (const state of ["paused", "rolling_back", "rolled_back", "failed"] as const) {
+        const finishedAtMs = state === "failed" || state === "rolled_back" ? NOW : undefined;
+        await change({ state, finishedAtMs, stoppedBy: undefined });
+        expect(await found()).toEqual([["rollout_stopped", rollout.id]]);
+        await change({ stoppedBy: SOMEBODY });
+        expect(await found()).toEqual(state === "failed" ? [["rollout_stopped", rollout.id]] : []);
+      }
+      expect(await rollouts.findRollout(rollout.id)).toMatchObject({ stoppedBy: SOMEBODY });
     });
   });
 }

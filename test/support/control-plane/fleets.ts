@@ -71,6 +71,7 @@ export function someRollout(
     reason: undefined,
     createdBy: SOMEBODY,
     approvedBy: undefined,
+    stoppedBy: undefined,
     createdAtMs: 1_000_000,
     startedAtMs: undefined,
     finishedAtMs: undefined,

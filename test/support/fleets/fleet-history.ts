@@ -6,6 +6,7 @@ import { Violation } from "./fleet-checks.ts";
 import { ModelFleet } from "./model-fleet.ts";
 import { randomStrategy } from "./model-rollout.ts";
 
+const SOMEBODY = { kind: "user", id: "usr_1" } as const;
 const STEPS = 120;
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -73,7 +74,7 @@ function command(fleet: ModelFleet, random: SeededRandom): void {
   switch (random.between(0, 11)) {
     case 0:
     case 1:
-      return fleet.command(rollout, (record) => pause(record, "Paused by somebody."));
+      return fleet.command(rollout, (record) => pause(record, "Paused by somebody.", SOMEBODY));
     case 2:
     case 3:
     case 4:
@@ -86,7 +87,8 @@ function command(fleet: ModelFleet, random: SeededRandom): void {
       if (random.chance(0.3)) fleet.command(rollout, (record) => cancel(record, "Cancelled by somebody.", now));
       return;
     case 9:
-      if (random.chance(0.3)) fleet.command(rollout, (record) => rollBack(record, "Rolled back by somebody."));
+      if (random.chance(0.3))
+        fleet.command(rollout, (record) => rollBack(record, "Rolled back by somebody.", SOMEBODY));
       return;
     default:
       if (random.chance(0.4) || isRolloutOver(rollout.record)) fleet.startRollout(randomStrategy(random));

@@ -382,6 +382,7 @@ export class ModelFleet {
       reason: undefined,
       createdBy: { kind: "user", id: "usr_1" },
       approvedBy: undefined,
+      stoppedBy: undefined,
       createdAtMs: this.nowMs,
       startedAtMs: undefined,
       finishedAtMs: undefined,

@@ -38,6 +38,7 @@ export const aRollout = (
   reason: undefined,
   createdBy: { kind: "user", id: "usr_1" },
   approvedBy: undefined,
+  stoppedBy: undefined,
   createdAtMs: NOW,
   startedAtMs: NOW,
   finishedAtMs: undefined,

@@ -29,9 +29,11 @@ export function startFields(
 }
 
 /** Nothing begins any more until it is resumed. Deployments under way end, and targets go on soaking. */
-export function pause(rollout: State, reason: string): CommandOutcome {
+export function pause(rollout: State, reason: string, person: Person): CommandOutcome {
   if (rollout.state === "paused") return UNCHANGED;
-  return rollout.state === "running" ? change({ state: "paused", reason }) : refused(rollout, "be paused");
+  return rollout.state === "running"
+    ? change({ state: "paused", reason, stoppedBy: person })
+    : refused(rollout, "be paused");
 }
 
 /**
@@ -47,7 +49,7 @@ export function resume(
   if (rollout.state === "running") return UNCHANGED;
   if (rollout.state === "draft") return change(startFields(rollout, nowMs));
   if (rollout.state !== "paused") return refused(rollout, "be resumed");
-  return change({ state: "running", reason: undefined, acceptedFailures: countFailures(counts) });
+  return change({ state: "running", reason: undefined, stoppedBy: undefined, acceptedFailures: countFailures(counts) });
 }
 
 /**
@@ -93,12 +95,13 @@ export function cancel(rollout: State, reason: string, nowMs: number): CommandOu
 export function rollBack(
   rollout: State & Pick<Rollout, "revision" | "previousRevision">,
   reason: string,
+  person: Person,
 ): CommandOutcome {
   if (rollout.state === "rolling_back" || rollout.state === "rolled_back") return UNCHANGED;
   if (rollout.revision === rollout.previousRevision)
     return refused(rollout, "go back", {}, "brings the stable revision");
   const mayGoBack = rollout.state === "running" || rollout.state === "paused";
-  if (mayGoBack) return change({ state: "rolling_back", reason });
+  if (mayGoBack) return change({ state: "rolling_back", reason, stoppedBy: person });
   // What was before can still be brought, by another rollout.
   const { previousRevision } = rollout;
   return refused(rollout, "be rolled back", previousRevision !== undefined && { previous_revision: previousRevision });

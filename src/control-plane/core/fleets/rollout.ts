@@ -38,6 +38,8 @@ export interface Rollout {
   readonly reason: string | undefined;
   readonly createdBy: Person;
   readonly approvedBy: Person | undefined;
+  /** Who paused it or had it go back; `undefined`: it stopped by itself, or has not stopped. */
+  readonly stoppedBy: Person | undefined;
   readonly createdAtMs: number;
   readonly startedAtMs: number | undefined;
   readonly finishedAtMs: number | undefined;
@@ -107,6 +109,7 @@ export type RolloutFields = Partial<
     | "acceptedFailures"
     | "reason"
     | "approvedBy"
+    | "stoppedBy"
     | "startedAtMs"
     | "finishedAtMs"
     | "isActive"
@@ -149,6 +152,7 @@ export function newRollout(given: Pick<Rollout, Given> & Partial<Pick<Rollout, "
     acceptedFailures: 0,
     reason: undefined,
     approvedBy: undefined,
+    stoppedBy: undefined,
     createdAtMs: nowMs,
     startedAtMs: undefined,
     finishedAtMs: undefined,

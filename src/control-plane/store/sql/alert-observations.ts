@@ -1,10 +1,13 @@
 import { type AttentionReason } from "../../../protocol/assets/attention.ts";
+import type { RolloutStrategy } from "../../../protocol/fleets/rollout-strategy.ts";
 import type { Observation } from "../../core/alerts/alert.ts";
 import { absentSinceMs, type DeviceHabits, usualPauseMs } from "../../core/alerts/habits.ts";
 import { bitsAt, reasonsOfBits } from "../../core/attention.ts";
+import { awaitsAdvance } from "../../core/fleets/progress.ts";
 import type { AlertTime } from "../alerts.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
+import { COUNT_TARGETS, type CountRow, toCount } from "./target-counts.ts";
 
 /** Longest time before its end at which a key is told of, in seconds. */
 const KEY_NOTICE_S = 7 * 86_400;
@@ -26,16 +29,20 @@ const observeAssetsSql = ({ jsonObject }: Dialect): string => /* sql */ `
     SELECT asset_uuid FROM device_habits WHERE flaps_until_ms > 0 AND flaps_until_ms > CAST(?3 AS BIGINT))
     AND t.account_id = ?1 AND t.asset_uuid > ?4
   ORDER BY t.asset_uuid LIMIT ?5`;
+/** What a person has stopped is known to people, unless going back fails. */
 const OBSERVE_ROLLOUTS = /* sql */ `
-  SELECT r.id, r.state, r.revision, f.name, coalesce(r.finished_at_ms, r.wave_entered_at_ms, r.created_at_ms) AS at_ms
+  SELECT r.id, r.state, r.revision, r.strategy, r.wave, r.advance_to, f.name,
+    coalesce(r.finished_at_ms, r.wave_entered_at_ms, r.created_at_ms) AS at_ms,
+    CASE WHEN r.state = 'running' AND EXISTS (
+      SELECT 1 FROM rollout_targets w WHERE w.rollout_id = r.id AND w.state = 'waiting'
+        AND w.waits_for IN ('hold', 'conflict', 'variable', 'acceptance')) THEN 1 ELSE 0 END AS has_waiting
   FROM rollouts r JOIN fleets f ON f.id = r.fleet_id
   WHERE f.account_id = ?1 AND r.kind = 'rollout'
     AND r.id = (SELECT max(n.id) FROM rollouts n WHERE n.fleet_id = f.id AND n.kind = 'rollout')
-    AND (r.state IN ('awaiting_approval', 'paused', 'rolling_back')
-      OR (r.state IN ('failed', 'rolled_back') AND r.finished_at_ms > CAST(?2 AS BIGINT))
-      OR (r.state = 'running' AND EXISTS (
-        SELECT 1 FROM rollout_targets w WHERE w.rollout_id = r.id AND w.state = 'waiting'
-          AND w.waits_for IN ('hold', 'conflict', 'variable', 'acceptance'))))`;
+    AND (r.state IN ('awaiting_approval', 'running')
+      OR (r.state IN ('paused', 'rolling_back') AND r.stopped_by IS NULL)
+      OR (r.state = 'rolled_back' AND r.stopped_by IS NULL AND r.finished_at_ms > CAST(?2 AS BIGINT))
+      OR (r.state = 'failed' AND r.finished_at_ms > CAST(?2 AS BIGINT)))`;
 const OBSERVE_KEYS = /* sql */ `
   SELECT id, name, expires_at FROM api_keys
   WHERE account_id = ?1 AND revoked_at IS NULL AND login_user_id IS NULL AND expires_at > CAST(?2 AS BIGINT)
@@ -60,6 +67,10 @@ interface RolloutRow {
   readonly id: string;
   readonly state: string;
   readonly revision: number;
+  readonly strategy: string;
+  readonly wave: number;
+  readonly advance_to: number | null;
+  readonly has_waiting: number;
   readonly name: string;
   readonly at_ms: number;
 }
@@ -91,7 +102,6 @@ export class AlertObservations {
 
   async observeOthers(accountId: string, nowMs: number): Promise<readonly Observation[]> {
     const now = Math.floor(nowMs / 1000);
-    const rollouts = await this.#executor.all<RolloutRow>(OBSERVE_ROLLOUTS, [accountId, nowMs - ROLLOUT_MEMORY_MS]);
     const keyTimes = [now, now + KEY_NOTICE_S, MIN_KEY_LIFE_S];
     const keys = await this.#executor.all<{ readonly id: string; readonly name: string }>(OBSERVE_KEYS, [
       accountId,
@@ -102,11 +112,7 @@ export class AlertObservations {
       [accountId],
     );
     return [
-      ...rollouts.map(({ id, state, revision, name, at_ms: sinceMs }): Observation => {
-        const waits = state === "awaiting_approval" || state === "running";
-        const subject = { kind: "rollout", id, name: `${name} revision ${revision}` } as const;
-        return { condition: waits ? "rollout_waiting" : "rollout_stopped", subject, sinceMs, isAway: false };
-      }),
+      ...(await this.#observeRollouts(accountId, nowMs)),
       ...keys.map(({ id, name }): Observation => {
         const subject = { kind: "api_key", id, name } as const;
         return { condition: "key_expiring", subject, sinceMs: undefined, isAway: false };
@@ -116,6 +122,28 @@ export class AlertObservations {
         return { condition: "channel_disabled", subject, sinceMs, isAway: false };
       }),
     ];
+  }
+
+  async #observeRollouts(accountId: string, nowMs: number): Promise<readonly Observation[]> {
+    const rows = await this.#executor.all<RolloutRow>(OBSERVE_ROLLOUTS, [accountId, nowMs - ROLLOUT_MEMORY_MS]);
+    const observed: Observation[] = [];
+    for (const row of rows) {
+      const { id, state, revision, name, at_ms: sinceMs } = row;
+      const isRunning = state === "running";
+      if (isRunning && row.has_waiting === 0 && !(await this.#awaitsAdvance(row))) continue;
+      const condition = isRunning || state === "awaiting_approval" ? "rollout_waiting" : "rollout_stopped";
+      const subject = { kind: "rollout", id, name: `${name} revision ${revision}` } as const;
+      observed.push({ condition, subject, sinceMs, isAway: false });
+    }
+    return observed;
+  }
+
+  async #awaitsAdvance({ id, strategy: text, wave, advance_to }: RolloutRow): Promise<boolean> {
+    const strategy = JSON.parse(text) as RolloutStrategy;
+    // Most rollouts go on by themselves: their targets are not counted.
+    if (strategy.waves[wave]?.advance !== "manual") return false;
+    const counts = (await this.#executor.all<CountRow>(COUNT_TARGETS, [id])).map(toCount);
+    return awaitsAdvance({ strategy, wave, advanceTo: advance_to ?? undefined }, counts);
   }
 }
 

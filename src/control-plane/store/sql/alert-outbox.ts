@@ -19,7 +19,8 @@ const INSERT_MEMBER = /* sql */ `
   SELECT p.id, l.id, p.route FROM alert_groups p, alerts l
   WHERE p.id = ? AND p.is_closed = 0 AND l.id = ? AND l.state = 'firing' ON CONFLICT DO NOTHING`;
 const MAKE_DUE = "UPDATE alert_groups SET due_ms = ? WHERE id = ? AND is_closed = 0";
-const NAMES = 10;
+/** Names of subjects in a message. */
+const MAX_NAMES = 10;
 /** What has said something before others: an end that is told late is better than a beginning. */
 const listDueSql = ({ jsonList }: Dialect): string => /* sql */ `
   SELECT ${GROUP_COLUMNS},
@@ -30,7 +31,8 @@ const listDueSql = ({ jsonList }: Dialect): string => /* sql */ `
       WHERE m.group_id = p.id AND l.state = 'firing' AND l.acknowledged_at_ms IS NULL) AS unacknowledged,
     (SELECT ${jsonList("s.subject_name")} FROM (
       SELECT l.subject_name FROM alert_group_members m JOIN alerts l ON l.id = m.alert_id
-      WHERE m.group_id = p.id ORDER BY l.since_ms, l.subject_name LIMIT ${NAMES}) s) AS names
+      WHERE m.group_id = p.id ORDER BY l.since_ms, l.subject_name LIMIT ${MAX_NAMES}) s) AS names,
+    (SELECT min(l.subject_id) FROM alert_group_members m JOIN alerts l ON l.id = m.alert_id WHERE m.group_id = p.id) AS subject_id
   FROM alert_groups p WHERE p.due_ms <= ? ORDER BY p.due_ms LIMIT ?`;
 const STEP = /* sql */ `
   UPDATE alert_groups SET due_ms = CAST(? AS BIGINT), is_closed = ?, sends = sends + ?, sent_total = ?,
@@ -91,6 +93,7 @@ interface DueRow extends GroupRow {
   readonly open: number;
   readonly unacknowledged: number;
   readonly names: string | null;
+  readonly subject_id: string | null;
 }
 
 interface DeliveryRow {
@@ -145,6 +148,7 @@ export class SqlAlertOutboxStore implements AlertOutboxStore {
       group: toGroup(row),
       counts: { total: row.total, open: row.open, unacknowledged: row.unacknowledged },
       names: JSON.parse(row.names ?? "[]") as string[],
+      subjectId: row.subject_id ?? "",
     }));
   }
 

@@ -6,8 +6,8 @@ import type { Direction, Rollout, Target } from "../../core/fleets/rollout.ts";
 import type { Parameters } from "./statement.ts";
 
 export const ROLLOUT_COLUMNS = `r.id, r.account_id, r.fleet_id, r.kind, r.retry_of, r.revision, r.previous_revision, r.state, r.strategy, r.wave,
-  r.wave_sizes, r.wave_entered_at_ms, r.advance_to, r.accepted_failures, r.reason, r.created_by, r.approved_by, r.created_at_ms, r.started_at_ms,
-  r.finished_at_ms, r.epoch, r.version, r.is_active`;
+  r.wave_sizes, r.wave_entered_at_ms, r.advance_to, r.accepted_failures, r.reason, r.created_by, r.approved_by, r.stopped_by, r.created_at_ms,
+  r.started_at_ms, r.finished_at_ms, r.epoch, r.version, r.is_active`;
 
 export interface RolloutRow {
   readonly id: string;
@@ -27,6 +27,7 @@ export interface RolloutRow {
   readonly reason: string | null;
   readonly created_by: string;
   readonly approved_by: string | null;
+  readonly stopped_by: string | null;
   readonly created_at_ms: number;
   readonly started_at_ms: number | null;
   readonly finished_at_ms: number | null;
@@ -54,6 +55,7 @@ export function toRollout(row: RolloutRow): Rollout {
     reason: row.reason ?? undefined,
     createdBy: JSON.parse(row.created_by) as Person,
     approvedBy: row.approved_by === null ? undefined : (JSON.parse(row.approved_by) as Person),
+    stoppedBy: row.stopped_by === null ? undefined : (JSON.parse(row.stopped_by) as Person),
     createdAtMs: row.created_at_ms,
     startedAtMs: row.started_at_ms ?? undefined,
     finishedAtMs: row.finished_at_ms ?? undefined,
@@ -66,15 +68,15 @@ export function toRollout(row: RolloutRow): Rollout {
 /** Its parameters are the identity of a new rollout and then `rolloutValues`. */
 export const INSERT_ROLLOUT = /* sql */ `
   INSERT INTO rollouts (id, account_id, fleet_id, kind, retry_of, created_by, created_at_ms, revision, previous_revision, state, strategy, wave,
-    wave_sizes, wave_entered_at_ms, advance_to, accepted_failures, reason, approved_by, started_at_ms, finished_at_ms,
-    is_active)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+    wave_sizes, wave_entered_at_ms, advance_to, accepted_failures, reason, approved_by, stopped_by, started_at_ms,
+    finished_at_ms, is_active)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Its parameters are `rolloutValues` and the id. */
 export const UPDATE_ROLLOUT = /* sql */ `
   UPDATE rollouts SET revision = ?, previous_revision = ?, state = ?, strategy = ?, wave = ?, wave_sizes = ?,
-    wave_entered_at_ms = ?, advance_to = ?, accepted_failures = ?, reason = ?, approved_by = ?, started_at_ms = ?,
-    finished_at_ms = ?, is_active = ?, version = version + 1
+    wave_entered_at_ms = ?, advance_to = ?, accepted_failures = ?, reason = ?, approved_by = ?, stopped_by = ?,
+    started_at_ms = ?, finished_at_ms = ?, is_active = ?, version = version + 1
   WHERE id = ?`;
 
 /** Returns the values of what may change. */
@@ -91,6 +93,7 @@ export function rolloutValues(rollout: Rollout): Parameters {
     rollout.acceptedFailures,
     rollout.reason ?? null,
     rollout.approvedBy ? JSON.stringify(rollout.approvedBy) : null,
+    rollout.stoppedBy ? JSON.stringify(rollout.stoppedBy) : null,
     rollout.startedAtMs ?? null,
     rollout.finishedAtMs ?? null,
     Number(rollout.isActive),

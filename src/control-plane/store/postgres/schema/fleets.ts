@@ -84,6 +84,8 @@ export const FLEETS = /* sql */ `
     reason TEXT,
     created_by TEXT NOT NULL,
     approved_by TEXT,
+    -- Who paused it or had it go back, in JSON; NULL: it stopped by itself, or has not.
+    stopped_by TEXT,
     created_at_ms BIGINT NOT NULL,
     started_at_ms BIGINT,
     finished_at_ms BIGINT,

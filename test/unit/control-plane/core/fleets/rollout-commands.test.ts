@@ -20,12 +20,12 @@ const STRATEGY = { waves: [{ limit: 1 }] };
 const OTHER = { kind: "user", id: "usr_2" } as const;
 
 const give: Readonly<Record<string, (state: RolloutState) => CommandOutcome>> = {
-  pause: (state) => pause(aRollout({ state }), "…"),
+  pause: (state) => pause(aRollout({ state }), "…", OTHER),
   resume: (state) => resume(aRollout({ state }, STRATEGY), [], NOW),
   advance: (state) => advance(aRollout({ state }, STRATEGY)),
   approve: (state) => approve(aRollout({ state }), OTHER, NOW),
   cancel: (state) => cancel(aRollout({ state }), "…", NOW),
-  rollback: (state) => rollBack(aRollout({ state }), "…"),
+  rollback: (state) => rollBack(aRollout({ state }), "…", OTHER),
 };
 
 const ALLOWED: Readonly<
@@ -50,7 +50,7 @@ describe.each(Object.keys(give))("%s", (command) => {
 });
 
 test("what cannot be rolled back names the revision before, which another rollout can bring", () => {
-  expect(rollBack(aRollout({ state: "succeeded" }), "")).toMatchObject({
+  expect(rollBack(aRollout({ state: "succeeded" }), "", OTHER)).toMatchObject({
     error: {
       message: "The rollout has succeeded and cannot be rolled back.",
       details: { previous_revision: 1 },
@@ -90,7 +90,7 @@ test("resuming accepts what has failed or is lost on its way forward", () => {
     aCount("failed", 4, { direction: "back" }),
     aCount("refused", 8),
   ];
-  const fields = { state: "running", reason: undefined, acceptedFailures: 3 };
+  const fields = { state: "running", reason: undefined, stoppedBy: undefined, acceptedFailures: 3 };
   expect(resume(aRollout({ state: "paused" }), counts, NOW)).toEqual({ kind: "change", fields });
 });
 
