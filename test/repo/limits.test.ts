@@ -12,6 +12,13 @@ import {
 } from "../../src/control-plane/api/pacing.ts";
 import { MAX_DISCARDED_BYTES } from "../../src/control-plane/api/refused-bodies.ts";
 import { MAX_CONFLICTS_PER_HOUR } from "../../src/control-plane/assets/conflict-rate-limiter.ts";
+import { SEND_TIMEOUT_MS } from "../../src/control-plane/alerts/channels/channels.ts";
+import { MAX_SENDING } from "../../src/control-plane/alerts/messenger.ts";
+import { CHANNEL_PATIENCE_MS, DELIVERY_LIFETIME_MS } from "../../src/control-plane/core/alerts/delivery.ts";
+import { MAX_GROUPS_PER_HOUR } from "../../src/control-plane/core/alerts/grouping.ts";
+import { DELIVERY_RETENTION_MS, MAX_RESOLVED_ALERTS, MAX_SILENCES } from "../../src/control-plane/store/alerts.ts";
+import { MAX_NAMES } from "../../src/control-plane/store/sql/alert-outbox.ts";
+import { MAX_ALERT_CHANNELS, MAX_ALERT_ROUTES, MAX_ALERT_RULES } from "../../src/protocol/alerts/settings.ts";
 import { CHECKS_COOKIE_S } from "../../src/control-plane/api/people/oidc.ts";
 import {
   MAX_REMEMBERED_PAUSES,
@@ -178,6 +185,13 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "time at the identity provider": `${CHECKS_COOKIE_S / 60} min`,
   "network groups of one account's own": count(MAX_GROUPS_PER_ACCOUNT),
   "releases of the agent that devices can fetch": `${MAX_AGENT_RELEASES}, in pieces of ${kib(PIECE_BYTES)}`,
+  "rules, routes and channels of alerts": `${MAX_ALERT_RULES} of each`,
+  "silences of alerts that have not ended": count(MAX_SILENCES),
+  "alerts of one account that are over": count(MAX_RESOLVED_ALERTS),
+  "messages of a route about one condition": `${MAX_GROUPS_PER_HOUR} groups an hour, of ${MAX_NAMES} names`,
+  "messages of alerts that one instance sends": `${MAX_SENDING} at once, one of each channel, ${seconds(SEND_TIMEOUT_MS)} each`,
+  "attempts to send one message of an alert": `${DELIVERY_LIFETIME_MS / 3_600_000} h`,
+  "messages of alerts that were sent": days(DELIVERY_RETENTION_MS),
   "requests of one account with an idempotency key": `${count(MAX_IDEMPOTENT_REQUESTS)}, and ${mib(MAX_IDEMPOTENT_RESPONSE_BYTES)} of their responses, for ${IDEMPOTENCY_KEPT_MS / 3_600_000} h`,
 };
 
@@ -191,6 +205,11 @@ async function documented(): Promise<ReadonlyMap<string, string>> {
 
 test.each(Object.entries(BOUNDS))("docs/limits.md gives the bound of the source: %s", async (what, bound) => {
   expect((await documented()).get(what)).toBe(bound);
+});
+
+test("the bounds that docs/limits.md has in one row are one bound", () => {
+  expect([MAX_ALERT_ROUTES, MAX_ALERT_CHANNELS]).toEqual([MAX_ALERT_RULES, MAX_ALERT_RULES]);
+  expect(days(CHANNEL_PATIENCE_MS)).toBe("3 days");
 });
 
 test("docs/api.md gives the same numbers", async () => {

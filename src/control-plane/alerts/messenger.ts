@@ -12,7 +12,7 @@ const CLAIM_MS = 60_000;
 /** Pause between two looks for messages that are due. */
 const LOOK_INTERVAL_MS = 1_000;
 /** Messages that are being sent at a time, one of each channel. */
-const MAX_SENDING = 64;
+export const MAX_SENDING = 64;
 
 export interface MessengerOptions {
   readonly store: Pick<Store, "alertOutbox" | "alertSettings">;

@@ -9,7 +9,7 @@ import type { Mailer } from "./mail.ts";
 import type { Poster } from "./post.ts";
 
 /** For all of an attempt: much less than the time for which a message is claimed. */
-const SEND_TIMEOUT_MS = 15_000;
+export const SEND_TIMEOUT_MS = 15_000;
 
 export interface ChannelsOptions {
   readonly sealer: Pick<Sealer, "open">;

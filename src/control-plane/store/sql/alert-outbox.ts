@@ -20,7 +20,7 @@ const INSERT_MEMBER = /* sql */ `
   WHERE p.id = ? AND p.is_closed = 0 AND l.id = ? AND l.state = 'firing' ON CONFLICT DO NOTHING`;
 const MAKE_DUE = "UPDATE alert_groups SET due_ms = ? WHERE id = ? AND is_closed = 0";
 /** Names of subjects in a message. */
-const MAX_NAMES = 10;
+export const MAX_NAMES = 10;
 /** What has said something before others: an end that is told late is better than a beginning. */
 const listDueSql = ({ jsonList }: Dialect): string => /* sql */ `
   SELECT ${GROUP_COLUMNS},
