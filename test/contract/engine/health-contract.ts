@@ -14,7 +14,7 @@ export function healthContract(harness: () => EngineHarness): void {
         expect(state).toMatchObject({ status: "running", health: "starting" });
         expect(state?.healthcheck).toEqual({
           intervalMs: 1_000,
-          timeoutMs: 2_000,
+          timeoutMs: 60_000,
           retries: 2,
           startPeriodMs: verdict === "healthy" ? 6_000 : 0,
         });
