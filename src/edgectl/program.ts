@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { addAgentReleasesList } from "./commands/agent-releases.ts";
 import { addAppsLifecycle, addAppsUpdate } from "./commands/apps-control.ts";
 import { addAppsList, addAppsLogs, addAppsShow, addAppsStats } from "./commands/apps-read.ts";
 import { addApply } from "./commands/apply.ts";
@@ -102,6 +103,8 @@ export function createProgram(io: Io): Command {
   addAssetsTag(assets, io);
   addAssetsHold(assets, io);
   addAssetsRelease(assets, io);
+  const releases = program.command("agent-releases").description("list the releases of the agent for devices");
+  addAgentReleasesList(releases, io);
   addDeploy(program, io);
   addApply(program, io);
   addComposeCheck(program.command("compose").description("check compose files"), io);
