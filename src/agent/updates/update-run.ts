@@ -270,12 +270,6 @@ export class AgentUpdateRun {
   #end(outcome: "succeeded" | "failed", event: EventContent, record = this.#record): void {
     const { registry_auth: _spent, ...options } = record.options;
     this.#save({ ...record, options, outcome }, [event]);
-    const { logger } = this.#services;
-    const level = outcome === "failed" ? "warn" : "info";
-    logger[level](
-      { deployment: record.id, status: event.status, ...(event.code && { code: event.code }) },
-      event.message,
-    );
   }
 
   #releases(): ReleasesState {
@@ -289,6 +283,13 @@ export class AgentUpdateRun {
   #save(record: DeploymentRecord, events: readonly EventContent[] = []): void {
     this.#services.store.save({ deployment: record, events });
     this.#record = record;
+    for (const event of events) this.#logEvent(event);
+  }
+
+  /** A person at the device follows the update in its log, as every other deployment. */
+  #logEvent({ status, step, code, progress, message }: EventContent): void {
+    const level = status === "Fail" ? "warn" : progress === undefined ? "info" : "debug";
+    this.#services.logger[level]({ deployment: this.#record.id, status, step, ...(code && { code }) }, message);
   }
 }
 

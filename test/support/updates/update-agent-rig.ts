@@ -47,6 +47,7 @@ export class UpdateAgentRig implements AsyncDisposable {
   updates: AgentUpdates;
   isWorking = false;
   services: Partial<UpdateServices> = {};
+  readonly #log = captureLogText();
   readonly #layers = new Set<string>();
   readonly #owned: AsyncDisposableStack;
 
@@ -141,6 +142,14 @@ export class UpdateAgentRig implements AsyncDisposable {
     return existsSync(path) ? parseRequest(readFileSync(path)) : undefined;
   }
 
+  /** What the agent has logged about a deployment, line by line. */
+  logged(id: string): Record<string, unknown>[] {
+    const lines = this.#log.text().split("\n").filter(Boolean);
+    return lines
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter(({ deployment }) => deployment === id);
+  }
+
   /** Ends the agent's process, and starts the version that the launcher starts. @returns it */
   async restart(): Promise<string> {
     await this.updates[Symbol.asyncDispose]();
@@ -153,7 +162,7 @@ export class UpdateAgentRig implements AsyncDisposable {
 
   #servicesOf(running: string): UpdateServices {
     const { device, clock, store } = this;
-    const { logger } = captureLogText();
+    const { logger } = this.#log;
     const registry = createRegistryClient({
       clock,
       userAgent: "edge-agent/test",

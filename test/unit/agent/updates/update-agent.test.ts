@@ -40,6 +40,16 @@ describe("an update of the agent", () => {
     expect(rig.events(ID).filter(({ status }) => status !== "Running")).toHaveLength(1);
   });
 
+  it("is in the log of the device, step by step, with one line for its end", async () => {
+    await onTrial();
+    await rig.restart();
+    await rig.device.confirm(VERSION);
+    await rig.ended(ID);
+    const steps = rig.logged(ID).map(({ step }) => step);
+    expect(steps).toEqual(expect.arrayContaining(["checking", "pulling", "starting", "done"]));
+    expect(steps.filter((step) => step === "done")).toHaveLength(1);
+  });
+
   it("ends with a Fail of the version before after three crashes, with the last lines of the new one", async () => {
     mkdirSync(rig.device.path("releases/log"));
     writeFileSync(rig.device.path("bin/journalctl"), "#!/bin/sh\necho 'first line'\necho 'TypeError: broken'\n", {
