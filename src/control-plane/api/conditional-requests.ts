@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { FastifyReply, FastifyRequest, onSendHookHandler } from "fastify";
+import type { FastifyReply, FastifyRequest, onSendHookHandler, preSerializationHookHandler } from "fastify";
 import { z } from "zod";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import type { Precondition } from "../store/precondition.ts";
@@ -9,7 +9,7 @@ import type { DocumentedResponse } from "./docs/responses.ts";
 /*
  * Entity tags. That of a resource which clients change has two parts, `"state.representation"`: a hash of what changes of clients
  * change, which `If-Match` compares, and one of all that is shown, with what changes by itself. A read of anything else has the
- * second part alone. `If-None-Match` compares whole tags.
+ * second part alone. `If-None-Match` compares whole tags. What only follows the clock is not hashed, and the tag is then weak.
  */
 
 const TAG = /^(?:W\/)?"([\x21\x23-\x7e]*)"$/;
@@ -48,6 +48,8 @@ declare module "fastify" {
   interface FastifyReply {
     /** Hash of what changes of clients change; absent if clients do not change the resource. */
     resourceState: string | undefined;
+    /** Of the body of a tagged response. */
+    representation: Representation | undefined;
   }
 }
 
@@ -61,6 +63,29 @@ export interface Resource<Body> {
 /** Returns the first part of an entity tag. @param facts what changes of clients change, JSON-safe, in a constant order */
 export function stateOf(...facts: readonly unknown[]): string {
   return hash(JSON.stringify(facts));
+}
+
+interface Representation {
+  readonly hash: string;
+  /** Whether something that is shown was not hashed. */
+  readonly isWeak: boolean;
+}
+
+/**
+ * Hashes what a response shows, without what only follows the clock: `last_seen` of a device that is connected is the present
+ * time, and `age_s` counts seconds from a moment that changes only with other fields. With them a read would differ each second.
+ */
+function representationOf(body: unknown): Representation {
+  let isWeak = false;
+  const text = JSON.stringify(body, function (this: unknown, name: string, value: unknown) {
+    if (name !== "last_seen" && name !== "age_s") return value;
+    const { connected, reachable } = this as Readonly<Record<string, unknown>>;
+    if (name === "last_seen" ? connected !== true && reachable !== true : typeof value !== "number") return value;
+    isWeak = true;
+    // That the data of a connected device ages, since the device holds back changes, is seen.
+    return name === "age_s" && reachable === true && value === 0;
+  });
+  return { hash: hash(text), isWeak };
 }
 
 function hash(text: string): string {
@@ -112,7 +137,11 @@ export function isTagList(text: string): boolean {
 
 /** Returns the whole entity tag, as responses with the resource have it. */
 export function tagOf({ state, body }: Resource<unknown>): string {
-  return `"${state}.${hash(JSON.stringify(body))}"`;
+  return formatTag(state, representationOf(body));
+}
+
+function formatTag(state: string | undefined, { hash: shown, isWeak }: Representation): string {
+  return `${isWeak ? "W/" : ""}"${state === undefined ? shown : `${state}.${shown}`}"`;
 }
 
 /**
@@ -141,6 +170,7 @@ export async function changeResource<T>(
  */
 export function tagReads(api: Api): void {
   api.decorateReply("resourceState", undefined);
+  api.decorateReply("representation", undefined);
   api.addHook("onRoute", (route) => {
     const { schema } = route;
     const responses = schema?.response as Record<number, DocumentedResponse> | undefined;
@@ -158,6 +188,7 @@ export function tagReads(api: Api): void {
       route.schema = { ...schema, response: { ...responses, ...Object.fromEntries(withTags) } };
     }
   });
+  api.addHook("preSerialization", hashBody);
   api.addHook("onSend", sendTag);
 }
 
@@ -171,15 +202,24 @@ function withTag(response: DocumentedResponse): DocumentedResponse {
   return { ...response, headers: { ...response.headers, ...ENTITY_TAG_HEADERS } };
 }
 
-/** Hook: adds the entity tag to a JSON response, and leaves out a body that the client has. */
+function isRead({ method }: FastifyRequest): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
+/** Hook: hashes the body of a response that gets an entity tag. */
+const hashBody: preSerializationHookHandler = (request, reply, body, done) => {
+  const isTagged = isRead(request) ? isJson(responseOf(request)) : reply.resourceState !== undefined;
+  if (isTagged && reply.statusCode < 300) reply.representation = representationOf(body);
+  done(null, body);
+};
+
+/** Hook: adds the entity tag to a response, and leaves out a body that the client has. */
 const sendTag: onSendHookHandler = (request, reply, payload, done) => {
-  const isRead = request.method === "GET" || request.method === "HEAD";
-  const isTagged = isRead ? isJson(responseOf(request)) : reply.resourceState !== undefined;
-  if (!isTagged || typeof payload !== "string" || reply.statusCode >= 300) return done();
-  const shown = hash(payload);
-  const tag = reply.resourceState === undefined ? shown : `${reply.resourceState}.${shown}`;
-  void reply.header("ETag", `"${tag}"`);
-  if (!isRead || !hasTag(request.headers["if-none-match"], tag)) return done(null, payload);
+  const { representation, resourceState } = reply;
+  if (!representation || reply.statusCode >= 300) return done();
+  const tag = formatTag(resourceState, representation);
+  void reply.header("ETag", tag);
+  if (!isRead(request) || !hasTag(request.headers["if-none-match"], tag)) return done(null, payload);
   void reply.code(304).removeHeader("Content-Type");
   // That of HEAD is left out later.
   done(null, request.method === "HEAD" ? payload : null);
@@ -191,5 +231,6 @@ function responseOf({ routeOptions }: FastifyRequest): DocumentedResponse | unde
 
 function hasTag(sent: string | undefined, tag: string): boolean {
   if (sent === undefined) return false;
-  return sent.split(",").some((each) => each.trim() === "*" || TAG.exec(each.trim())?.[1] === tag);
+  const opaque = TAG.exec(tag)?.[1];
+  return sent.split(",").some((each) => each.trim() === "*" || TAG.exec(each.trim())?.[1] === opaque);
 }
