@@ -12,7 +12,7 @@ import { hashSecret } from "../accounts/secrets.ts";
 import { parseTrustedProxies } from "../config/trusted-proxies.ts";
 import { recordRefusals } from "./audit/record-refusals.ts";
 import { authenticate, authenticateAgain, challenge, principalOf } from "./auth.ts";
-import { respondToClientError } from "./client-error.ts";
+import { requireHost, respondToClientErrors, respondToExpectations } from "./client-error.ts";
 import { tagReads } from "./conditional-requests.ts";
 import { serveConsole } from "./console/serve-console.ts";
 import type { Api, ApiContext } from "./context.ts";
@@ -55,12 +55,16 @@ const MAX_HEADER_BYTES = 16 * 1024;
 export async function buildServer(context: ApiContext, times: RequestTimes = REQUEST_TIMES): Promise<Api> {
   const { config, logger, clock, observer } = context;
   const onError = jsonErrorHandler(logger);
-  const api = openServer(config, times, onError);
+  const newId = requestIds();
+  const clientErrorHandler = respondToClientErrors(logger, () => newId({ headers: {} }));
+  const api = openServer({ config, times, onError, newId, clientErrorHandler });
+  respondToExpectations(api.server, logger, newId);
   const pacing = new Pacing({ perMinute: config.rate_limit_per_minute, clock, observer });
   acceptJsonOnly(api, pacing);
   refuseUnknownQueries(api);
   tagReads(api);
   api.addHook("onRequest", sendRequestId);
+  api.addHook("onRequest", requireHost);
   allowOrigins(api, config.cors_origins);
   api.addHook("onSend", challenge);
   api.addHook("onSend", leaveRefusedBodies(clock));
@@ -93,11 +97,15 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
   return api;
 }
 
-function openServer(
-  config: ApiContext["config"],
-  times: RequestTimes,
-  onError: ReturnType<typeof jsonErrorHandler>,
-): Api {
+interface ServerParts {
+  readonly config: ApiContext["config"];
+  readonly times: RequestTimes;
+  readonly onError: ReturnType<typeof jsonErrorHandler>;
+  readonly newId: ReturnType<typeof requestIds>;
+  readonly clientErrorHandler: ReturnType<typeof respondToClientErrors>;
+}
+
+function openServer({ config, times, onError, newId, clientErrorHandler }: ServerParts): Api {
   return fastify({
     logger: false,
     trustProxy: parseTrustedProxies(config.trusted_proxies),
@@ -112,13 +120,14 @@ function openServer(
       headersTimeout: times.headersMs,
       connectionsCheckingInterval: times.checkMs,
       maxHeaderSize: MAX_HEADER_BYTES,
+      requireHostHeader: false,
       // Other upgrades, such as h2c, are ignored: the request is served over HTTP/1.1.
       shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === "websocket",
     },
-    genReqId: requestIds(),
+    genReqId: newId,
     // The headers' size limits it already. An identifier that is too long matches no asset.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
-    clientErrorHandler: respondToClientError,
+    clientErrorHandler,
     // Hooks are not called for them.
     frameworkErrors: (error, request, reply) => sendRequestId(request, reply, () => onError(error, request, reply)),
   }).withTypeProvider<ZodTypeProvider>();

@@ -1,5 +1,9 @@
-import { type ServerResponse, STATUS_CODES } from "node:http";
+import type { FastifyRequest } from "fastify";
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
+import type { Logger } from "../../lib/logger.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { REQUEST_ID_HEADER } from "./request-id.ts";
 
 interface Answer {
   readonly status: number;
@@ -12,19 +16,51 @@ const ERROR_RESPONSES: Readonly<Record<string, Answer>> = {
 };
 const NOT_HTTP: Answer = { status: 400, message: "The request is not valid HTTP." };
 
-/** Responds with an error body to data that is not a valid HTTP request, and closes the connection. */
-export function respondToClientError(error: Error & { readonly code?: string }, socket: Socket): void {
-  // Node's internal field for the response in progress. Once its headers are sent, no other response can be written.
-  const { _httpMessage: response } = socket as Socket & { _httpMessage?: ServerResponse | null };
-  if (!socket.writable || response?.headersSent) {
-    socket.destroy();
-    return;
-  }
-  const { status, message } = ERROR_RESPONSES[error.code ?? ""] ?? NOT_HTTP;
-  const body = JSON.stringify({ code: "BadRequest", message });
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-    () => socket.destroy(),
-  );
+const UNMET_EXPECTATION: Answer = { status: 417, message: "The only Expect that is supported is 100-continue." };
+
+/** Returns a handler that responds with an error body to data that is not a valid HTTP request, and closes the connection. */
+export function respondToClientErrors(logger: Logger, newId: () => string) {
+  return (error: Error & { readonly code?: string }, socket: Socket): void => {
+    // Node's internal field for the response in progress. Once its headers are sent, no other response can be written.
+    const { _httpMessage: response } = socket as Socket & { _httpMessage?: ServerResponse | null };
+    if (!socket.writable || response?.headersSent) {
+      socket.destroy();
+      return;
+    }
+    const answer = ERROR_RESPONSES[error.code ?? ""] ?? NOT_HTTP;
+    const { status } = answer;
+    const id = newId();
+    logger.info({ request_id: id, status, reason: error.code }, "request not read");
+    const body = bodyOf(answer);
+    socket.end(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n${REQUEST_ID_HEADER}: ${id}\r\n` +
+        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+      () => socket.destroy(),
+    );
+  };
+}
+
+/** Responds to requests with an `Expect` other than `100-continue`, to which Node.js responds without a body otherwise. */
+export function respondToExpectations(
+  server: Server,
+  logger: Logger,
+  newId: (request: IncomingMessage) => string,
+): void {
+  server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
+    const { status } = UNMET_EXPECTATION;
+    const id = newId(request);
+    logger.info({ request_id: id, status }, "request not read");
+    response.writeHead(status, { "Content-Type": "application/json", [REQUEST_ID_HEADER]: id, Connection: "close" });
+    response.end(bodyOf(UNMET_EXPECTATION));
+  });
+}
+
+function bodyOf({ message }: Answer): string {
+  return JSON.stringify({ code: "BadRequest", message });
+}
+
+/** Hook: refuses a request without `Host`, as HTTP/1.1 has it. Node.js would respond without a body. Error: `BadRequest`. */
+export async function requireHost({ raw }: FastifyRequest): Promise<void> {
+  if (raw.headers.host !== undefined || raw.httpVersion !== "1.1") return;
+  throw new EdgeError("BadRequest", "A request of HTTP/1.1 needs the header Host.");
 }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 
-const HEADER = "x-request-id";
+export const REQUEST_ID_HEADER = "x-request-id";
 
 /** Ids that a client may choose, such as UUIDs and trace ids of proxies. They are logged. */
 const WELL_FORMED = /^[A-Za-z0-9][\w.:=/+-]{0,127}$/;
@@ -15,13 +15,13 @@ export function requestIds(): (request: Pick<IncomingMessage, "headers">) => str
   const run = randomBytes(4).toString("hex");
   let count = 0;
   return ({ headers }) => {
-    const sent = headers[HEADER];
+    const sent = headers[REQUEST_ID_HEADER];
     return typeof sent === "string" && WELL_FORMED.test(sent) ? sent : `${run}-${(++count).toString(36)}`;
   };
 }
 
 /** Hook: tells the client the id with which its request is logged. */
 export function sendRequestId({ id }: FastifyRequest, reply: FastifyReply, done: () => void): void {
-  void reply.header(HEADER, id);
+  void reply.header(REQUEST_ID_HEADER, id);
   done();
 }

@@ -1,12 +1,15 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
+import { captureLog } from "../../support/link/log-capture.ts";
+import { waitFor } from "../../support/wait-for.ts";
 
 let control: ControlPlane;
 let account: TestAccount;
+const log = captureLog();
 
 beforeAll(async () => {
-  control = await startControlPlane();
+  control = await startControlPlane({ logger: log.logger });
   account = await control.account();
 });
 afterAll(() => control[Symbol.asyncDispose]());
@@ -91,6 +94,21 @@ describe("what Node's parser or the router refuses", () => {
       expect(answer).toContain('{"code":"BadRequest","message":"The request is not valid HTTP."}');
     },
   );
+
+  test.each([
+    ["no HTTP", 400, "GARBAGE\r\n\r\n"],
+    ["large headers", 431, `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Filler: ${"x".repeat(20_000)}\r\n\r\n`],
+    ["no Host", 400, "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n"],
+    ["an unknown expectation", 417, "GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: cake\r\nConnection: close\r\n\r\n"],
+  ])("the refusal of %s is an error of the API, with the id under which it is logged", async (_what, status, bytes) => {
+    const answer = await raw(bytes);
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(answer).toContain('{"code":"BadRequest","message":"');
+    expect(answer.toLowerCase()).toContain("content-type: application/json");
+    const id = /^x-request-id: (\S+)\r$/im.exec(answer)?.[1];
+    expect(id).toMatch(/^[0-9a-f]{8}-\w+$/);
+    await waitFor("its line in the log", () => log.lines.some(({ request_id: logged }) => logged === id));
+  });
 
   test("an offer of HTTP/2 is declined and the request answered", async () => {
     const answer = await get("/healthz", "Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n").catch(String);

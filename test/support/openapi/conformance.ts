@@ -47,7 +47,7 @@ const ANY_ERROR = {
 };
 
 /** Statuses of errors that belong to no operation: those of the response `default`. */
-const OF_NO_OPERATION: ReadonlySet<number> = new Set([405, 408, 431, 500]);
+const OF_NO_OPERATION: ReadonlySet<number> = new Set([405, 408, 417, 431, 500]);
 
 /** Takes any parameter: those of OpenID Connect and its extensions. */
 const ANY_QUERY = "/v1/oidc/callback";

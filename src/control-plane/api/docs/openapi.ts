@@ -114,7 +114,8 @@ const EVERY_RESPONSE = {
 const OTHER_ERRORS = {
   description:
     "`MethodNotAllowed` (405, with `Allow`): the address does not have this method. `NotFound` (404): there is no such address. " +
-    "`BadRequest` (408, 431): the request comes too slowly, or its head is too large. `Internal` (500): a fault of the service.",
+    "`BadRequest` (408, 417, 431): the request comes too slowly, its `Expect` is unknown, or its head is too large. " +
+    "`Internal` (500): a fault of the service.",
   headers: EVERY_RESPONSE,
   content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
 };
