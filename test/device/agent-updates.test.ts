@@ -5,7 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ARCHITECTURES } from "../../scripts/packaging/architectures.ts";
 import { readSigningKey } from "../../scripts/packaging/release-key.ts";
 import { writeRelease } from "../../scripts/packaging/write-release.ts";
+import { utcDay } from "../../src/lib/terminal/time.ts";
 import { VERSION } from "../../src/lib/version.ts";
+import type { AgentReleaseList } from "../../src/protocol/agents/agent-release.ts";
+import { isFinal } from "../../src/protocol/deployments/deployment-event.ts";
+import type { DeviceDataUsage } from "../../src/protocol/link/data-usage.ts";
 import { succeed } from "../support/command.ts";
 import { Device } from "../support/device/device.ts";
 import { type DeviceEngine, devicesUnavailableReason, startDeviceEngine } from "../support/device/device-engine.ts";
@@ -15,6 +19,7 @@ import { TestBackend } from "../support/device/test-backend.ts";
 import { testPackage } from "../support/device/test-package.ts";
 import { documented, fill } from "../support/documentation.ts";
 import { webImage } from "../support/images.ts";
+import type { Asset } from "../support/system/control.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 
@@ -25,6 +30,10 @@ const GOOD = `${VERSION}+good`;
 const CRASHING = `${VERSION}+h.crashing`;
 const HANGING = `${VERSION}+h.hanging`;
 const FOREIGN = `${VERSION}+h.foreign`;
+const LAST_WORDS = "the store cannot be opened";
+/** Longer than a trial may take. */
+const UPDATE_MS = 540_000;
+const DAY_S = 24 * 3600;
 const RELEASES = "/var/lib/edge-agent-releases";
 
 /* Updates of the agent on a whole device, with systemd and an engine. The tests of a suite run in order on one device. */
@@ -47,15 +56,21 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
     const publicKey = createPublicKey(privateKey);
     deb = await testPackage(folder, { trustedKeys: [publicKey] });
     await release(GOOD, privateKey);
-    await release(CRASHING, privateKey, "exit 1");
-    await release(HANGING, privateKey, "exec sleep infinity");
-    await release(FOREIGN, generateKeyPairSync("ed25519").privateKey);
+    await release(CRASHING, privateKey, `echo '${LAST_WORDS}'; exit 1`);
+    await release(HANGING, privateKey, `echo '${LAST_WORDS}'; exec sleep infinity`);
+    await release(FOREIGN, generateKeyPairSync("ed25519").privateKey, "exit 1");
+    const signer = join(folder, "signer.pem");
+    await writeFile(signer, publicKey.export({ type: "spki", format: "pem" }));
+    for (const version of [GOOD, CRASHING])
+      await outside.control.administer("agent-release", "add", layoutOf(version), "--key", signer);
     await outside.registry.push(await webImage(), "team/web:1");
     image = `${outside.registryHost}/team/web:1`;
   }, 600_000);
   afterAll(() => shared.disposeAsync());
 
-  /** Writes a release for this machine. @param script what it does in place of starting, if not this program */
+  const layoutOf = (version: string): string => join(folder, `edge-agent_${version}.oci`);
+
+  /** Writes a release for this machine. @param script all that it does, if not this program */
   async function release(version: string, key: KeyObject, script?: string): Promise<void> {
     const broken = join(folder, "edge-agent");
     if (script !== undefined) await writeFile(broken, `#!/bin/sh\n${script}\n`);
@@ -66,13 +81,16 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
       compression: "quick",
       key,
       change: async (files) =>
-        files.map((file) => (script !== undefined && file.to === "edge-agent" ? { ...file, from: broken } : file)),
+        script === undefined
+          ? files
+          : files.filter(({ mode }) => mode === 0o755).map((file) => ({ ...file, from: broken })),
     });
   }
 
   describe.each(SUITES)("with Debian %s", (suite) => {
     const owned = new AsyncDisposableStack();
     let device: Device;
+    let asset: Asset;
     let startedAt: string;
 
     beforeAll(async () => {
@@ -83,7 +101,7 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
           insecureRegistries: [outside.registryHost],
         }),
       );
-      const asset = await outside.asset(`updated-${suite}`);
+      asset = await outside.asset(`updated-${suite}`);
       await device.copy(deb, "/root/edge-agent.deb");
       await device.succeed("dpkg --install /root/edge-agent.deb");
       await device.copy(outside.caFile, "/etc/edge-agent/ca.pem");
@@ -103,8 +121,29 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
       expect(await appContainer(device, APP)).toMatchObject({ running: true, startedAt });
     const install = async (version: string, options = ""): ReturnType<Device["run"]> => {
       const layout = `/root/${version}.oci`;
-      await device.copy(join(folder, `edge-agent_${version}.oci`), layout);
+      await device.copy(layoutOf(version), layout);
       return await device.run(`edge-agent releases install ${layout} ${options}`);
+    };
+    const installAsDocumented = async (): Promise<undefined> => {
+      await device.copy(layoutOf(GOOD), `/root/edge-agent_${GOOD}.oci`);
+      const commands = fill(documented("docs/agent-updates.md", "Installing a release"), { VERSION: GOOD });
+      expect(await device.succeed(`set -e; cd; ${commands}`)).toMatch(/runs on trial[^]*VERSION +STATE/);
+    };
+    /** Waits for words of the service in the journal, said by the program of a folder. */
+    const untilLogged = async (program: string, words: string): Promise<string> =>
+      await device.until(`journalctl --quiet -o cat -u edge-agent _EXE=${program}/node | grep -F '${words}'`);
+    /** Bytes of the layer that a device downloads for a release. */
+    const layerBytes = async (version: string): Promise<number> => {
+      const { body } = await outside.api.get("/v1/agent-releases");
+      const { agent_releases: served } = body as unknown as AgentReleaseList;
+      return served.find((other) => other.version === version)?.images[0]?.bytes ?? 0;
+    };
+    /** Bytes that the device has counted for updates of the agent. */
+    const countedBytes = async (): Promise<number> => {
+      const from = utcDay(Date.now() / 1000 - DAY_S);
+      const { body } = await outside.api.get(`/v1/assets/${asset.uuid}/edge/data-usage?from=${from}`);
+      const { days } = body as unknown as DeviceDataUsage;
+      return days.reduce((sum, { by_purpose: by }) => sum + (by.agent?.received_bytes ?? 0), 0);
     };
     /** The folder of the program that the service runs, once it is online. */
     const untilOnlineFrom = async (program: string, timeoutMs = 120_000): Promise<void> =>
@@ -152,9 +191,8 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
     });
 
     test("a good release runs on trial, confirms itself, and survives a reboot", async () => {
-      await device.copy(join(folder, `edge-agent_${GOOD}.oci`), `/root/edge-agent_${GOOD}.oci`);
-      const commands = fill(documented("docs/agent-updates.md", "Installing a release"), { VERSION: GOOD });
-      expect(await device.succeed(`set -e; cd; ${commands}`)).toMatch(/runs on trial[^]*VERSION +STATE/);
+      using update =
+        suite === "trixie" ? await installAsDocumented() : await outside.updateAgent(asset, { version: GOOD });
       await untilOnlineFrom(`${RELEASES}/${GOOD}`);
       expect(await device.succeed("edge-agent status")).toContain(`${GOOD} is on trial: start 1 of 3`);
       await expectUntouched();
@@ -163,14 +201,31 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
       expect(await device.succeed("edge-agent releases")).toMatch(/\+good +runs, confirmed/);
       expect(await device.succeed("edge-agent doctor")).toContain("Nothing is broken");
       await expectUntouched();
+      if (update) {
+        expect(await update.event("the end of the update", isFinal, UPDATE_MS)).toMatchObject({
+          status: "Success",
+          step: "done",
+          details: { version: GOOD },
+        });
+        // By the new version itself.
+        await untilLogged(`${RELEASES}/${GOOD}`, `The agent is ${GOOD} now`);
+        const [bytes, counted] = [await layerBytes(GOOD), await countedBytes()];
+        // The program once, and the documents of the release.
+        expect([bytes > 0, counted >= bytes, counted < 1.1 * bytes]).toEqual([true, true, true]);
+      }
       await device.reboot();
       await untilOnlineFrom(`${RELEASES}/${GOOD}`);
       startedAt = (await appContainer(device, APP))?.startedAt ?? "";
     });
 
-    test("a release that crashes is set aside after three starts, and the one before runs with its apps untouched", async () => {
-      expect(await install(CRASHING)).toMatchObject({ code: 0 });
-      await device.until(`[ -e ${RELEASES}/set-aside/${CRASHING} ]`);
+    test("a release that crashes is set aside after three starts, and the one before says so, with its apps untouched", async () => {
+      using update = await outside.updateAgent(asset, { version: CRASHING });
+      expect(await update.event("the end of the update", isFinal, UPDATE_MS)).toMatchObject({
+        status: "Fail",
+        code: "AgentUpdateFailed",
+        details: { version: CRASHING, reason: "crashed", logs: expect.arrayContaining([LAST_WORDS]) as string[] },
+      });
+      await untilLogged(`${RELEASES}/${GOOD}`, `Release ${CRASHING} did not work`);
       await untilOnlineFrom(`${RELEASES}/${GOOD}`);
       expect(await device.succeed("edge-agent releases")).toMatch(/h\.crashing +set aside: it ended 3 times/);
       expect((await journal()).match(/\(crashed\)/g)).toHaveLength(1);
@@ -186,6 +241,10 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
       await device.succeed(`sed -i 's/"trial_s": 300/"trial_s": 30/' /etc/edge-agent/config.json`);
       expect(await install(HANGING)).toMatchObject({ code: 0 });
       await device.until(`grep -q unconfirmed ${RELEASES}/set-aside/${HANGING}`);
+      // The closed unit of the timer has kept them where the agent reads them.
+      await device.until(
+        `setpriv --reuid edge-agent --regid edge-agent --clear-groups grep -qx '${LAST_WORDS}' ${RELEASES}/log/${HANGING}`,
+      );
       await untilOnlineFrom(`${RELEASES}/${GOOD}`);
       await expectUntouched();
       const [pinPackage = "", pinVersion = "", unpin = ""] = documented(

@@ -1,4 +1,6 @@
 import type { DeploymentEvent } from "../../../src/protocol/deployments/deployment-event.ts";
+import { type ApiClient, apiClient } from "../api-client.ts";
+import { type EventStream, openStream } from "../event-stream.ts";
 import { TcpRelay } from "../link/tcp-relay.ts";
 import { tlsFront } from "../link/tls-front.ts";
 import { Registry } from "../registry.ts";
@@ -70,6 +72,20 @@ export class TestBackend implements AsyncDisposable {
   /** Deploys an app to the asset's device and returns the final event. */
   async deploy(asset: Asset, spec: Parameters<typeof deployTo>[3]): Promise<DeploymentEvent> {
     return await deployTo(this.control, this.#account, asset, spec);
+  }
+
+  /** Asks for another version of the agent of the asset's device and returns the stream of events. */
+  async updateAgent({ uuid }: Asset, body: object): Promise<EventStream> {
+    return await openStream(`${this.control.url}/v1/assets/${uuid}/edge/agent`, {
+      method: "POST",
+      apiKey: this.#account.apiKey,
+      body,
+    });
+  }
+
+  /** The API with the account's key. */
+  get api(): ApiClient {
+    return apiClient(this.control, this.#account);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
