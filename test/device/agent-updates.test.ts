@@ -83,9 +83,16 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
       change: async (files) =>
         script === undefined
           ? files
-          : files.filter(({ mode }) => mode === 0o755).map((file) => ({ ...file, from: broken })),
+          : files.flatMap(({ mode, to }) => (mode === 0o755 ? [{ mode, to, from: broken }] : [])),
     });
   }
+
+  /** Bytes of the layer that a device downloads for a release. */
+  const layerBytes = async (version: string): Promise<number> => {
+    const { body } = await outside.api.get("/v1/agent-releases");
+    const { agent_releases: served } = body as unknown as AgentReleaseList;
+    return served.find((other) => other.version === version)?.images[0]?.bytes ?? 0;
+  };
 
   describe.each(SUITES)("with Debian %s", (suite) => {
     const owned = new AsyncDisposableStack();
@@ -132,12 +139,6 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
     /** Waits for words of the service in the journal, said by the program of a folder. */
     const untilLogged = async (program: string, words: string): Promise<string> =>
       await device.until(`journalctl --quiet -o cat -u edge-agent _EXE=${program}/node | grep -F '${words}'`);
-    /** Bytes of the layer that a device downloads for a release. */
-    const layerBytes = async (version: string): Promise<number> => {
-      const { body } = await outside.api.get("/v1/agent-releases");
-      const { agent_releases: served } = body as unknown as AgentReleaseList;
-      return served.find((other) => other.version === version)?.images[0]?.bytes ?? 0;
-    };
     /** Bytes that the device has counted for updates of the agent. */
     const countedBytes = async (): Promise<number> => {
       const from = utcDay(Date.now() / 1000 - DAY_S);
