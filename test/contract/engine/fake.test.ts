@@ -26,7 +26,7 @@ engineContract("fake", async () => {
   const logs = ["starting", "cannot go on"];
   engine.addImage(images.crasher, { behaviour: { exit: { code: 7, afterMs: 5 }, logs } });
   engine.addImage(images.lateCrasher, { behaviour: { exit: { code: 7, afterMs: 1_000 }, logs } });
-  const times = { startPeriodMs: 0, intervalMs: 1_000, timeoutMs: 2_000, retries: 2 };
+  const times = { startPeriodMs: 0, intervalMs: 1_000, timeoutMs: 60_000, retries: 2 };
   engine.addImage(images.healthy, {
     behaviour: {
       health: { becomes: "healthy", afterMs: 50, output: "fine", times: { ...times, startPeriodMs: 6_000 } },

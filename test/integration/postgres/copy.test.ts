@@ -81,6 +81,24 @@ const FLEET_ROWS = /* sql */ `
   INSERT INTO sim_operator_credentials (account_id, kind, changed_at_ms, key_id, sealed)
     VALUES ('acc_fixture', 'prosim', 5000000000000, 'key_a', x'01fe00');`;
 
+/** Alerts, whom they are told, and what was told. */
+const ALERT_ROWS = /* sql */ `
+  INSERT INTO alerts (id, account_id, condition, subject_kind, subject_id, subject_name, severity, state, since_ms, fired_at_ms)
+    VALUES ('alr_1', 'acc_fixture', 'device_offline', 'asset', '0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11', 'Pump house', 'critical',
+      'firing', 1, 2);
+  INSERT INTO alert_rules (account_id, rules) SELECT id, '[]' FROM accounts;
+  INSERT INTO alert_routes (account_id, name, body) SELECT id, 'all', '{}' FROM accounts;
+  INSERT INTO alert_channels (account_id, name, kind, shown, changed_at_ms, key_id, sealed)
+    SELECT id, 'ops', 'webhook', '{}', 5000000000000, 'key_a', x'01fd00' FROM accounts;
+  INSERT INTO silences (id, account_id, selector, reason, created_by, created_at_ms, ends_at_ms)
+    SELECT 'sil_1', id, '*', 'works', '{}', 1, 2 FROM accounts;
+  INSERT INTO alert_groups (id, account_id, route, condition, severity, first_since_ms, opened_at_ms)
+    SELECT 'grp_1', id, 'all', 'device_offline', 'critical', 1, 2 FROM accounts;
+  INSERT INTO alert_group_members (group_id, alert_id, route) VALUES ('grp_1', 'alr_1', 'all');
+  INSERT INTO alert_deliveries (id, account_id, channel, group_id, message_id, message, state, created_at_ms, due_ms)
+    SELECT 9, id, 'ops', 'grp_1', 'msg_1_1', '{}', 'waiting', 2, 3 FROM accounts;
+  INSERT INTO device_habits (asset_uuid, epoch, level_millis, level_at_ms, flaps_until_ms, pauses) SELECT uuid, 1, 500, 1, 0, '[]' FROM assets;`;
+
 describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ? "" : ` (${reason})`}`, () => {
   let databases: PostgresDatabases;
   let server: PostgresServer;
@@ -136,7 +154,8 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
       INSERT INTO agent_releases (version, digest, images, added_at) VALUES ('1.5.0', 'sha256:a', '[]', 1);
       INSERT INTO agent_release_parts (version, digest, bytes, media_type) VALUES ('1.5.0', 'sha256:b', 3, 'text/plain');
       INSERT INTO agent_release_pieces (digest, position, content) VALUES ('sha256:b', 0, x'00ff05');
-      ${FLEET_ROWS}`);
+      ${FLEET_ROWS}
+      ${ALERT_ROWS}`);
     sqlite.close();
     return prepared;
   }

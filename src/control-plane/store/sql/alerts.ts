@@ -33,7 +33,7 @@ const READ_ROUND = "SELECT last_at_ms, outage_from_ms, outage_until_ms FROM aler
 const SAVE_ROUND = "UPDATE alert_rounds SET last_at_ms = ?, outage_from_ms = ?, outage_until_ms = ?";
 const LIST_CHANGED = /* sql */ `
   SELECT s.asset_uuid, s.epoch AS now_epoch, CASE WHEN t.instance_id IS NULL THEN t.last_seen_at END AS now_away,
-    h.epoch, h.level, h.level_at_ms, h.flaps_until_ms, h.away_since_ms, h.pauses
+    h.epoch, h.level_millis, h.level_at_ms, h.flaps_until_ms, h.away_since_ms, h.pauses
   FROM device_sessions s JOIN asset_states t ON t.asset_uuid = s.asset_uuid
     LEFT JOIN device_habits h ON h.asset_uuid = s.asset_uuid
   WHERE s.asset_uuid > ? AND s.epoch > 0 AND (h.epoch IS NULL OR h.epoch <> s.epoch
@@ -41,10 +41,10 @@ const LIST_CHANGED = /* sql */ `
   ORDER BY s.asset_uuid LIMIT ?`;
 // One that was removed meanwhile has no habits.
 const SAVE_HABITS = /* sql */ `
-  INSERT INTO device_habits (asset_uuid, epoch, level, level_at_ms, flaps_until_ms, away_since_ms, pauses)
+  INSERT INTO device_habits (asset_uuid, epoch, level_millis, level_at_ms, flaps_until_ms, away_since_ms, pauses)
   SELECT uuid, CAST(?2 AS BIGINT), CAST(?3 AS DOUBLE PRECISION), CAST(?4 AS BIGINT), CAST(?5 AS BIGINT), CAST(?6 AS BIGINT), ?7
   FROM assets WHERE uuid = ?1
-  ON CONFLICT (asset_uuid) DO UPDATE SET epoch = excluded.epoch, level = excluded.level, level_at_ms = excluded.level_at_ms,
+  ON CONFLICT (asset_uuid) DO UPDATE SET epoch = excluded.epoch, level_millis = excluded.level_millis, level_at_ms = excluded.level_at_ms,
     flaps_until_ms = excluded.flaps_until_ms, away_since_ms = excluded.away_since_ms, pauses = excluded.pauses`;
 const listOpenSql = (routes: string, tags: string): string => /* sql */ `
   SELECT l.id, l.condition, l.severity, l.subject_kind, l.subject_id, l.subject_name, l.state, l.since_ms, l.clear_since_ms,
@@ -113,7 +113,7 @@ interface ChangedRow {
   readonly now_epoch: number;
   readonly now_away: number | null;
   readonly epoch: number | null;
-  readonly level: number;
+  readonly level_millis: number;
   readonly level_at_ms: number;
   readonly flaps_until_ms: number;
   readonly away_since_ms: number | null;
@@ -162,7 +162,8 @@ export class SqlAlertStore implements AlertStore {
     await this.#executor.transact(function* (): Work<void> {
       for (const { assetUuid, habits } of all) {
         const { epoch = 0, level, levelAtMs, flapsUntilMs, awaySinceMs, pauses } = habits;
-        const values = [assetUuid, epoch, level, levelAtMs, flapsUntilMs, awaySinceMs ?? null, JSON.stringify(pauses)];
+        const times = [levelAtMs, flapsUntilMs, awaySinceMs ?? null];
+        const values = [assetUuid, epoch, Math.round(level * 1000), ...times, JSON.stringify(pauses)];
         yield* change(SAVE_HABITS, values);
       }
     });
@@ -261,10 +262,17 @@ export class SqlAlertStore implements AlertStore {
   }
 }
 
-function toHabits({ epoch, level, level_at_ms, flaps_until_ms, away_since_ms, pauses }: ChangedRow): DeviceHabits {
+function toHabits({
+  epoch,
+  level_millis: millis,
+  level_at_ms,
+  flaps_until_ms,
+  away_since_ms,
+  pauses,
+}: ChangedRow): DeviceHabits {
   return {
     epoch: epoch ?? undefined,
-    level,
+    level: millis / 1000,
     levelAtMs: level_at_ms,
     flapsUntilMs: flaps_until_ms,
     awaySinceMs: away_since_ms ?? undefined,

@@ -121,8 +121,8 @@ export const ALERTS = /* sql */ `
   CREATE TABLE device_habits (
     asset_uuid TEXT COLLATE "C" PRIMARY KEY REFERENCES assets (uuid) ON DELETE CASCADE,
     epoch BIGINT NOT NULL,
-    -- Connections that were counted, less those that time has taken away.
-    level DOUBLE PRECISION NOT NULL,
+    -- Connections that were counted, less those that time has taken away, in thousandths.
+    level_millis BIGINT NOT NULL,
     level_at_ms BIGINT NOT NULL,
     flaps_until_ms BIGINT NOT NULL,
     away_since_ms BIGINT,

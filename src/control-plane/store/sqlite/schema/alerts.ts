@@ -121,8 +121,8 @@ export const ALERTS = /* sql */ `
   CREATE TABLE device_habits (
     asset_uuid TEXT PRIMARY KEY REFERENCES assets (uuid) ON DELETE CASCADE,
     epoch INTEGER NOT NULL,
-    -- Connections that were counted, less those that time has taken away.
-    level REAL NOT NULL,
+    -- Connections that were counted, less those that time has taken away, in thousandths.
+    level_millis INTEGER NOT NULL,
     level_at_ms INTEGER NOT NULL,
     flaps_until_ms INTEGER NOT NULL,
     away_since_ms INTEGER,
