@@ -70,8 +70,8 @@ export function startBackground(parts: BackgroundParts): AsyncDisposable {
   if (!store.isShared) jobs.use(new WalTruncator({ store, clock, logger }));
   jobs.use(new PlanWatcher({ ...shared, plans: dataPlans }));
   jobs.use(new SimWatcher({ ...shared, simOperators, locks, intervalMs: config.sim_sync_interval_s * 1000 }));
-  jobs.use(new Messenger({ store, channels, clock, logger, instanceId }));
-  jobs.use(new AlertWatcher({ ...shared, publicUrl: config.public_url }));
+  const messenger = jobs.use(new Messenger({ store, channels, clock, logger, instanceId }));
+  jobs.use(new AlertWatcher({ ...shared, publicUrl: config.public_url, onMessage: () => messenger.wake() }));
   const attempts = new Attempts({ store, deployments, sealer });
   jobs.use(new FleetCoordinator({ ...shared, bus, sealer, attempts, output: new AppOutput(queries, clock) }));
   return jobs;

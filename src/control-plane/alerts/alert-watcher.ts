@@ -18,6 +18,8 @@ const LEASE = "alerts";
 /** An instance that dies leaves alerts to another one after this time. */
 const LEASE_MS = 15_000;
 const LOOK_INTERVAL_MS = 1_000;
+/** Pause between two looks at accounts that have no routes, so that nobody is told. Shorter than the lease. */
+const UNTOLD_INTERVAL_MS = 10_000;
 /** Pause between two looks at an account; longer for one of which much is the matter. */
 const ACCOUNT_INTERVAL_MS = 2_000;
 const MAX_ACCOUNT_INTERVAL_MS = 30_000;
@@ -41,6 +43,8 @@ export interface AlertWatcherOptions {
   readonly instanceId: string;
   /** Address of the service, for links. */
   readonly publicUrl: string | undefined;
+  /** Called when there are messages to send. */
+  readonly onMessage: () => void;
 }
 
 /**
@@ -53,6 +57,8 @@ export class AlertWatcher implements AsyncDisposable {
   readonly #loop: LeasedLoop;
   /** When an account is looked at again, for those that are not at every look. */
   readonly #laterMs = new Map<string, number>();
+  /** Accounts that have routes. */
+  readonly #told = new Set<string>();
   #habitsDueMs = 0;
   #cleanUpDueMs = 0;
 
@@ -64,7 +70,7 @@ export class AlertWatcher implements AsyncDisposable {
       role: this.#role,
       clock,
       logger,
-      pauseMs: LOOK_INTERVAL_MS,
+      pauseMs: () => (this.#told.size > 0 ? LOOK_INTERVAL_MS : UNTOLD_INTERVAL_MS),
       failureMessage: "cannot judge alerts; trying again",
       work: (signal) => this.#look(signal),
     });
@@ -134,7 +140,11 @@ export class AlertWatcher implements AsyncDisposable {
         // So that another instance does not begin meanwhile.
         if (!(await this.#role.acquire())) return;
         const count = await this.#judge(accountId, round, nowMs);
-        const pauseMs = ACCOUNT_INTERVAL_MS * (1 + Math.floor(count / PER_INTERVAL));
+        const isTold = (await store.alertSettings.listRoutes(accountId)).length > 0;
+        if (isTold) this.#told.add(accountId);
+        else this.#told.delete(accountId);
+        const shortestMs = isTold ? ACCOUNT_INTERVAL_MS : UNTOLD_INTERVAL_MS;
+        const pauseMs = shortestMs * (1 + Math.floor(count / PER_INTERVAL));
         this.#laterMs.set(accountId, nowMs + Math.min(MAX_ACCOUNT_INTERVAL_MS, pauseMs));
       }
       after = accounts.length < BATCH ? undefined : accounts.at(-1);
@@ -186,7 +196,7 @@ export class AlertWatcher implements AsyncDisposable {
 
   /** Puts what groups have to say into the outbox. Returns whether more may be due. */
   async #tell(): Promise<boolean> {
-    const { store, clock, publicUrl } = this.#options;
+    const { store, clock, publicUrl, onMessage } = this.#options;
     const nowMs = Math.floor(clock.now());
     const due = await store.alertOutbox.listDueGroups(nowMs, GROUP_BATCH);
     const routes = new Map<string, readonly Route[]>();
@@ -203,6 +213,7 @@ export class AlertWatcher implements AsyncDisposable {
         channels: route?.channels ?? [],
       };
       await store.alertOutbox.step(each, step, text && { ...text, total: counts.total }, nowMs);
+      if (text) onMessage();
     }
     return due.length === GROUP_BATCH;
   }

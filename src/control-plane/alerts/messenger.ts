@@ -9,8 +9,8 @@ import type { AlertMessage } from "./message.ts";
 
 /** An instance that dies leaves what it has claimed to another one after this time. */
 const CLAIM_MS = 60_000;
-/** Pause between two looks for messages that are due. */
-const LOOK_INTERVAL_MS = 1_000;
+/** Pause between two looks for messages that are to be sent again, or that another instance has left. */
+const LOOK_INTERVAL_MS = 5_000;
 /** Messages that are being sent at a time, one of each channel. */
 export const MAX_SENDING = 64;
 
@@ -46,6 +46,11 @@ export class Messenger implements AsyncDisposable {
     await Promise.all(this.#sending.values());
   }
 
+  /** Looks for messages at once. */
+  wake(): void {
+    this.#idle.abort();
+  }
+
   async #run(): Promise<void> {
     const { clock, logger } = this.#options;
     const { signal } = this.#stopping;
@@ -72,7 +77,7 @@ export class Messenger implements AsyncDisposable {
       const sending = this.#deliver(delivery).finally(() => {
         this.#sending.delete(key);
         // There may be another message for the channel.
-        this.#idle.abort();
+        this.wake();
       });
       this.#sending.set(key, sending);
     }

@@ -7,8 +7,8 @@ export interface LeasedLoopOptions {
   readonly role: SharedRole;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Pause while nothing is due, and after an error, in milliseconds. */
-  readonly pauseMs: number;
+  /** Returns the pause while nothing is due, and after an error, in milliseconds. */
+  readonly pauseMs: () => number;
   /** Message of the log when the work fails. */
   readonly failureMessage: string;
   /** Does some of what is due if it can acquire the role. Returns whether there may be more. */
@@ -41,7 +41,7 @@ export class LeasedLoop implements AsyncDisposable {
       } catch (error) {
         if (!signal.aborted) logStoreError(logger, error, {}, failureMessage);
       }
-      if (!isMoreDue) await pause(clock, pauseMs, signal);
+      if (!isMoreDue) await pause(clock, pauseMs(), signal);
     }
     await role.release();
   }

@@ -41,7 +41,7 @@ export class PlanWatcher implements AsyncDisposable {
       role: this.#role,
       clock,
       logger,
-      pauseMs: LOOK_INTERVAL_MS,
+      pauseMs: () => LOOK_INTERVAL_MS,
       failureMessage: "cannot judge data plans; trying again",
       work: (signal) => this.#judgeDue(signal),
     });

@@ -57,7 +57,7 @@ export class SimWatcher implements AsyncDisposable {
       role: this.#role,
       clock,
       logger,
-      pauseMs: LOOK_INTERVAL_MS,
+      pauseMs: () => LOOK_INTERVAL_MS,
       failureMessage: "cannot look for SIMs; trying again",
       work: (signal) => this.#checkDue(signal),
     });

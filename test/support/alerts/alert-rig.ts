@@ -48,8 +48,10 @@ export class AlertRig implements AsyncDisposable {
       return this.answer(name, signal);
     };
     this.#running = new AsyncDisposableStack();
-    this.#running.use(new Messenger({ ...shared, channels: { send } as Channels, random: () => 0.5 }));
-    this.#running.use(new AlertWatcher({ ...shared, publicUrl: "https://control.example.com" }));
+    const channels = { send } as Channels;
+    const messenger = this.#running.use(new Messenger({ ...shared, channels, random: () => 0.5 }));
+    const onMessage = (): void => messenger.wake();
+    this.#running.use(new AlertWatcher({ ...shared, publicUrl: "https://control.example.com", onMessage }));
   }
 
   async stop(): Promise<void> {

@@ -63,7 +63,7 @@ test("a loop goes on at once while more is due and pauses after an error, and it
     if (result instanceof Error) throw result;
     return result;
   });
-  const loop = new LeasedLoop({ role: own, clock, logger, pauseMs: 5_000, failureMessage: "cannot work", work });
+  const loop = new LeasedLoop({ role: own, clock, logger, pauseMs: () => 5_000, failureMessage: "cannot work", work });
   await vi.waitFor(() => expect(pauses).toEqual([5_000, 5_000]));
   expect(work).toHaveBeenCalledTimes(4);
   expect(await role("two").acquire()).toBe(false);
