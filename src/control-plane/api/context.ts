@@ -27,7 +27,7 @@ import type { DataPlans } from "../sims/data-plans.ts";
 import type { OperatorUsageReader } from "../sims/operator-usage.ts";
 import type { SimRefresher } from "../sims/sim-refresher.ts";
 import type { LeaseLock } from "../instances/lease-lock.ts";
-import type { AgentReleases } from "../releases/agent-releases.ts";
+import type { ServedReleases } from "../releases/served-releases.ts";
 import type { SimOperators } from "../sim-operator/sim-operators.ts";
 import type { Store } from "../store/store.ts";
 import type { StreamLimiter } from "./stream-limiter.ts";
@@ -57,7 +57,7 @@ export interface ApiContext {
   readonly assetUpdater: AssetUpdater;
   readonly conflictRateLimiter: ConflictRateLimiter;
   readonly deployments: Deployments;
-  readonly agentReleases: AgentReleases;
+  readonly agentReleases: ServedReleases;
   readonly accountFeeds: AccountFeeds;
   readonly streamLimiter: StreamLimiter;
   readonly queries: DeviceQueries;

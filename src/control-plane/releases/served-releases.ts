@@ -1,7 +1,6 @@
 import { RELEASE_TYPES } from "../../lib/release/read-release.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import { type AgentReleaseStore, PIECE_BYTES, type ReleasePart } from "../store/agent-releases.ts";
-import type { AgentReleases, ServedRelease } from "./agent-releases.ts";
 import type { ByteRange } from "./byte-range.ts";
 
 /** The repository of all releases, with a tag for each version. */
@@ -10,14 +9,23 @@ export const RELEASE_REPOSITORY = "edge-agent";
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const MANIFEST_TYPES: ReadonlySet<string> = new Set([RELEASE_TYPES.index, RELEASE_TYPES.manifest]);
 
+/** Where devices find a release of the agent. */
+export interface ServedRelease {
+  /** Path of the repository below `/v2/` of the service's own address. */
+  readonly repository: string;
+  /** Digest of the release's index: `sha256:` and 64 hexadecimal digits. */
+  readonly digest: string;
+}
+
 /** The releases of the store as a repository. */
-export class ServedReleases implements AgentReleases {
+export class ServedReleases {
   readonly #store: AgentReleaseStore;
 
   constructor(store: AgentReleaseStore) {
     this.#store = store;
   }
 
+  /** Returns where devices find the release of a version; `undefined` if the service has none. */
   async releaseOf(version: string): Promise<ServedRelease | undefined> {
     const release = await this.#store.findRelease(version);
     return release && { repository: RELEASE_REPOSITORY, digest: release.digest };

@@ -1,7 +1,7 @@
 import { AGENT_APP, type AgentUpdate, agentUpdateRequestSchema } from "../../../protocol/agents/agent-update.ts";
 import { splitDeployRequest } from "../../../protocol/apps/deploy-request.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
-import type { AgentReleases } from "../../releases/agent-releases.ts";
+import type { ServedReleases } from "../../releases/served-releases.ts";
 import { assetParams } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
@@ -40,7 +40,7 @@ export function updateAgent(api: Api, context: ApiContext): void {
 }
 
 /** Adds where the release of a version is. Error: `AgentReleaseNotFound`. */
-async function withServed(update: AgentUpdate, releases: AgentReleases): Promise<AgentUpdate> {
+async function withServed(update: AgentUpdate, releases: ServedReleases): Promise<AgentUpdate> {
   const { version } = update;
   if (version === undefined) return update;
   const served = await releases.releaseOf(version);

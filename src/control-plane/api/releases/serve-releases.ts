@@ -6,7 +6,7 @@ import { RELEASE_TYPES } from "../../../lib/release/read-release.ts";
 import { EdgeError, type ErrorCode } from "../../../protocol/errors/errors.ts";
 import type { DeviceRate } from "../../devices/device-gate.ts";
 import { byteRange, type ByteRange } from "../../releases/byte-range.ts";
-import { RELEASE_REPOSITORY, ServedReleases } from "../../releases/served-releases.ts";
+import { RELEASE_REPOSITORY } from "../../releases/served-releases.ts";
 import type { ReleasePart } from "../../store/agent-releases.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorStatus, setRetryAfter, toPublicError } from "../errors.ts";
@@ -39,8 +39,7 @@ declare module "fastify" {
  * sessions of browsers get in.
  */
 export function serveReleases(api: Api, context: ApiContext): void {
-  const { logger, releaseGate } = context;
-  const releases = new ServedReleases(context.store.agentReleases);
+  const { logger, releaseGate, agentReleases: releases } = context;
   const transfers = new Transfers(context);
   api.decorateRequest("releaseReader", "");
   api.addHook("onRequest", async (request, reply) => {

@@ -9,7 +9,7 @@ import { MAX_FRAME_BYTES } from "../../../protocol/limits.ts";
 import type { ProtocolVersions } from "../../../protocol/version.ts";
 import { type AccessWatcher, deviceSubject } from "../../accounts/access-watcher.ts";
 import type { Bus } from "../../bus/bus.ts";
-import { disconnectReasonOf } from "../../core/disconnect-reason.ts";
+import { disconnectReasonOf } from "../../core/connectivity.ts";
 import type { Asset } from "../../core/asset.ts";
 import type { DeliveryHandler, DeploymentHandler, ReportHandler } from "../handlers.ts";
 import type { DeviceSession } from "../session.ts";

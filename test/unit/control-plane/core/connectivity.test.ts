@@ -5,8 +5,8 @@ import {
   periodsOf,
   spansOf,
   uptimesOf,
+  disconnectReasonOf,
 } from "../../../../src/control-plane/core/connectivity.ts";
-import { disconnectReasonOf } from "../../../../src/control-plane/core/disconnect-reason.ts";
 import { CLOSE_CODES } from "../../../../src/protocol/link/frames.ts";
 
 const DAY = 86_400;
