@@ -7,8 +7,12 @@ import { sourceFiles } from "../support/repo/files.ts";
 const PARSER =
   /\bJSON\.parse\(|\bparse(?:Bounded)?Json\(|\brequireBoundedJson\(|\bfrom "(?:yaml|csv-parse)"|\b(?:create)?(?:Gunzip|Unzip|Inflate|BrotliDecompress|ZstdDecompress)\(|\b(?:gunzip|unzip|inflate|brotliDecompress|zstdDecompress)(?:Sync)?\(|\bimport\("tar-stream"\)|\bfrom "tar-stream"|\bresponse\.(?:json|text|arrayBuffer)\(/;
 
-/** The parser itself. */
-const BOUNDED: ReadonlySet<string> = new Set(["src/protocol/values/bounded-json.ts", "src/lib/parse-json.ts"]);
+/** The parser itself, and what reads on what it has bounded. */
+const BOUNDED: ReadonlySet<string> = new Set([
+  "src/protocol/values/bounded-json.ts",
+  "src/protocol/values/field-names.ts",
+  "src/lib/parse-json.ts",
+]);
 
 /**
  * Files that read what this program itself, or the same person's, has written: bounded when it came in. A pattern of folders

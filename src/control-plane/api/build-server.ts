@@ -2,7 +2,6 @@ import { fastify, type FastifyRequest, type onRequestHookHandler } from "fastify
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { ZodType } from "zod";
 import { unixNow } from "../../lib/clock.ts";
-import { type JsonLimitError, requireBoundedJson } from "../../protocol/values/bounded-json.ts";
 import { BROWSER_COOKIE } from "../../protocol/people/cookies.ts";
 import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
@@ -23,6 +22,7 @@ import { serveReferencePage } from "./docs/reference-page.ts";
 import { health } from "./health.ts";
 import { limitRate, logRequest, observeRequest, trackMethods } from "./hooks.ts";
 import { ignoreContentTypeOfEmptyBody, refuseBody, requireEmptyBody, takesBody } from "./no-body.ts";
+import { parseBody } from "./json-body.ts";
 import { rememberRequests } from "./idempotent-requests.ts";
 import { leaveRefusedBodies } from "./refused-bodies.ts";
 import { Pacing } from "./pacing.ts";
@@ -235,25 +235,15 @@ function chargeValidation(endpoints: Api, pacing: Pacing): void {
   endpoints.addHook("onError", async (request) => pacing.endValidation(request));
 }
 
-/** All endpoints accept JSON only. It is counted before Fastify's own parser, which refuses `__proto__`, reads it. */
+/** All endpoints accept JSON only. */
 function acceptJsonOnly(api: Api, pacing: Pacing): void {
-  const parse = api.getDefaultJsonParser("error", "error");
   api.removeAllContentTypeParsers();
   api.addHook("onRequest", ignoreContentTypeOfEmptyBody);
   api.addContentTypeParser("*", requireEmptyBody);
   api.addContentTypeParser("application/json", { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) => {
     if (body.length === 0 && !takesBody(request)) return undefined;
     requirePlainUtf8(request);
-    return pacing.readBody(request, body.length, () => {
-      try {
-        requireBoundedJson(body, "request");
-      } catch (error) {
-        throw new EdgeError("PayloadTooLarge", `The request ${(error as JsonLimitError).message}.`);
-      }
-      return new Promise((resolve, reject) => {
-        void parse(request, body.toString(), (error, parsed) => (error ? reject(error) : resolve(parsed)));
-      });
-    });
+    return pacing.readBody(request, body.length, () => parseBody(body));
   });
 }
 

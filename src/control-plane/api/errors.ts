@@ -18,8 +18,6 @@ export interface ErrorBody {
 const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: "PayloadTooLarge",
   FST_ERR_CTP_INVALID_MEDIA_TYPE: "UnsupportedMediaType",
-  FST_ERR_CTP_EMPTY_JSON_BODY: "InvalidJson",
-  FST_ERR_CTP_INVALID_JSON_BODY: "InvalidJson",
 };
 
 /** Default `Retry-After` in seconds, for errors without `details.retry_after_s`. */
@@ -73,9 +71,6 @@ function toEdgeError(error: unknown): EdgeError {
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown };
   const known = typeof code === "string" ? FRAMEWORK_CODES[code] : undefined;
   if (known) return new EdgeError(known, undefined, undefined, { cause: error });
-  if (error instanceof SyntaxError && statusCode === 400) {
-    return new EdgeError("InvalidJson", undefined, undefined, { cause: error });
-  }
   if (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500) {
     return new EdgeError("BadRequest", undefined, undefined, { cause: error });
   }

@@ -83,7 +83,8 @@ function flatten(
   return [{ path: formatPath(path), reason: issue.message }];
 }
 
-function formatPath(path: readonly PropertyKey[]): string {
+/** Formats the path of a field, such as `ports[0].host_port`. */
+export function formatPath(path: readonly PropertyKey[]): string {
   return path.reduce<string>((text, part) => {
     if (typeof part === "number") return `${text}[${part}]`;
     return text === "" ? String(part) : `${text}.${String(part)}`;

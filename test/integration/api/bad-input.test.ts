@@ -38,6 +38,7 @@ interface Refusal {
   readonly status: number;
   readonly code: string;
   readonly headers: Headers;
+  readonly text: string;
 }
 
 async function send(path: string, init: RequestInit): Promise<Refusal> {
@@ -49,7 +50,7 @@ async function send(path: string, init: RequestInit): Promise<Refusal> {
   // The deploy endpoint answers with one event, the others with the error itself.
   const { code } = JSON.parse(text.replace(/^data: /, "")) as { code: string };
   expect(Object.keys(ERRORS)).toContain(code);
-  return { status: response.status, code, headers: response.headers };
+  return { status: response.status, code, headers: response.headers, text };
 }
 
 const JSON_TYPE = { "Content-Type": "application/json" };
@@ -70,10 +71,20 @@ describe.each(BODIES)("%s %s", (method, template) => {
     ["no JSON at all", "name=x"],
     ["an empty body", ""],
     ["a lone quote", '"'],
-    ["a prototype in disguise", '{"__proto__":{"status":"inactive"},"status":"inactive"}'],
+    ["what is not UTF-8", Buffer.from('{"name":"\xff"}', "latin1")],
   ])("%s", async (_what, body) => {
     const answer = await send(path(), { method, headers: JSON_TYPE, body });
     expect([answer.status, answer.code]).toEqual([400, "InvalidJson"]);
+  });
+
+  test.each([
+    ["a prototype in disguise", '{"__proto__":{"status":"inactive"},"status":"inactive"}', "__proto__"],
+    ["a field given twice", '{"status":"active","status":"inactive"}', "status"],
+    ["a field of a list given twice", '{"ports":[{},{"host_port":1,"host\\u005fport":2}]}', "ports[1].host_port"],
+  ])("%s", async (_what, body, field) => {
+    const answer = await send(path(), { method, headers: JSON_TYPE, body });
+    expect([answer.status, answer.code]).toEqual([422, "InvalidRequest"]);
+    expect(answer.text).toContain(`"path":"${field}"`);
   });
 
   test.each([["null"], ["[]"], ["7"], ['"text"'], ["true"], ["[{}]"], ['{"nonsense":1}'], ['{"name":{"a":[]}}']])(

@@ -14,7 +14,7 @@ import { type SampleRequest, sampleRequests } from "../../support/openapi/sample
 /** Its parameters are those of OpenID Connect and its extensions: it must accept any. */
 const OPEN_QUERY = "GET /v1/oidc/callback";
 
-/** What needs no principal is used up by its code, or is no change of an account. */
+/** What needs no principal is used up by its code, or changes no account. */
 const NOT_IDEMPOTENT = [
   "POST /v1/device-logins",
   "POST /v1/device-logins/token",
@@ -101,7 +101,12 @@ function credentialsFor({ method, path }: SampleRequest): Record<string, string>
 }
 
 async function send(operation: Operation, query: string, headers: Readonly<Record<string, string>>) {
-  const { method, path, body } = operation;
+  const { body } = operation;
+  return sendBody(operation, body === undefined ? undefined : JSON.stringify(body), query, headers);
+}
+
+async function sendBody(operation: Operation, body?: string, query = "", headers = {}) {
+  const { method, path } = operation;
   const abort = new AbortController();
   const response = await fetch(`${control.url}${fill(path)}${query}`, {
     method,
@@ -110,7 +115,7 @@ async function send(operation: Operation, query: string, headers: Readonly<Recor
       ...(body !== undefined && { "Content-Type": "application/json" }),
       ...headers,
     },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(body !== undefined && { body }),
     signal: abort.signal,
   });
   // What is carried out may be a stream that does not end.
@@ -267,6 +272,19 @@ test.each([
     expect((await send(tags, "", plain as Record<string, string>)).status).toBe(200);
 });
 
+test.each([
+  ['{"dry_run":false,"dry_run":true}', "dry_run: is given more than once"],
+  ['{"tags":{"__proto__":{"dry_run":true}}}', "tags.__proto__: is not allowed as the name of a field"],
+  ['{"tags":{"constructor":"x"}}', "tags.constructor: is not allowed as the name of a field"],
+])("a name that parsers leave out or obey is refused, and changes nothing: %s", async (body, reason) => {
+  const before = everything();
+  for (const operation of operations.filter((each) => each.body !== undefined)) {
+    const { status, text } = await sendBody(operation, body);
+    expect([operation.name, status, text]).toEqual([operation.name, 422, expect.stringContaining(reason)]);
+  }
+  expect(everything()).toBe(before);
+});
+
 test("a query parameter that is given more than once is refused, and the message says so", async () => {
   for (const query of ["limit=1&limit=2", "sort=created_at&sort=updated_at"]) {
     const { status, text } = await send(operationOf("GET /v1/assets"), `?${query}`, {});
@@ -376,6 +394,6 @@ async function sendWithKey(operation: Operation, key: string, query = "") {
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   const { status, headers } = response;
-  const [text, isReplayed] = [await response.text(), headers.get("idempotent-replayed") === "true"];
+  const [text, isReplayed] = [await response.text(), headers.has("idempotent-replayed")];
   return { status, text, isReplayed, location: headers.get("location"), etag: headers.get("etag") };
 }

@@ -42,8 +42,14 @@ async function expectOneFail(stream: EventStream, status: number, code: string, 
 }
 
 describe("a refused request is one Fail event with its own HTTP status", () => {
-  test.each(["{", "", "nonsense", '{"name":}', "\0", "{'a':1}", '{"__proto__":{}}'])("%j: 400", async (body) => {
+  test.each(["{", "", "nonsense", '{"name":}', "\0", "{'a':1}"])("%j: 400", async (body) => {
     await expectOneFail(await deploy({ body }), 400, "InvalidJson", "The request body is not valid JSON.");
+  });
+
+  test("a field given twice: 422", async () => {
+    const body = '{"name":"web","image":"web:1","image":"web:2"}';
+    const message = "The request is not valid: image: is given more than once";
+    await expectOneFail(await deploy({ body }), 422, "InvalidRequest", message);
   });
 
   test("no body: 400", async () => {

@@ -3,6 +3,7 @@ import type { z } from "zod";
 import { acceptGroup } from "../../../src/agent/core/apply/accept-group.ts";
 import { FileIntake } from "../../../src/agent/files/intake.ts";
 import { validateBy } from "../../../src/control-plane/api/errors.ts";
+import { parseBody } from "../../../src/control-plane/api/json-body.ts";
 import { applyReportDelta } from "../../../src/control-plane/core/device-report.ts";
 import { decodeEnd, decodeRequest, decodeStreamEnd } from "../../../src/control-plane/devices/gateway/wire.ts";
 import { OidcProvider } from "../../../src/control-plane/accounts/oidc/provider.ts";
@@ -31,7 +32,7 @@ const APP_REPORT =
 const bodyOf =
   (...schemas: readonly z.ZodType[]) =>
   async (bytes: Buffer): Promise<void> => {
-    const body = parseBoundedJson(bytes, "request");
+    const body = parseBody(bytes);
     await each(schemas, (schema) => validateBy(schema)(body));
   };
 
@@ -154,7 +155,7 @@ export const LINK_ENTRY_POINTS: readonly EntryPoint[] = [
   {
     name: "bodies of requests",
     from: "client",
-    files: ["src/control-plane/api/build-server.ts"],
+    files: ["src/control-plane/api/json-body.ts"],
     inputs: () =>
       jsonInputs(
         "request",
