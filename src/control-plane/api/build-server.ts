@@ -9,6 +9,7 @@ import cookie from "@fastify/cookie";
 import { MAX_TOKEN_LENGTH } from "../accounts/sign-in-gate.ts";
 import { hashSecret } from "../accounts/secrets.ts";
 import { parseTrustedProxies } from "../config/trusted-proxies.ts";
+import { refuseUnknownAddresses } from "./addresses.ts";
 import { recordRefusals } from "./audit/record-refusals.ts";
 import { authenticate, authenticateAgain, challenge, principalOf } from "./auth.ts";
 import { requireHost, respondToClientErrors, respondToExpectations } from "./client-error.ts";
@@ -20,7 +21,7 @@ import { jsonErrorHandler, validateBy } from "./errors.ts";
 import { serveOpenApi } from "./docs/openapi.ts";
 import { serveReferencePage } from "./docs/reference-page.ts";
 import { health } from "./health.ts";
-import { limitRate, logRequest, observeRequest, trackMethods } from "./hooks.ts";
+import { limitRate, logRequest, observeRequest } from "./hooks.ts";
 import { ignoreContentTypeOfEmptyBody, refuseBody, requireEmptyBody, takesBody } from "./no-body.ts";
 import { parseBody } from "./json-body.ts";
 import { rememberRequests } from "./idempotent-requests.ts";
@@ -66,18 +67,17 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
   api.addHook("onRequest", sendRequestId);
   api.addHook("onRequest", requireHost);
   allowOrigins(api, config.cors_origins);
+  refuseUnknownAddresses(api);
   api.addHook("onSend", challenge);
   api.addHook("onSend", leaveRefusedBodies(clock));
   api.setValidatorCompiler<ZodType>(({ schema, httpPart }) => validateBy(schema, httpPart));
   // Types and tests keep responses to their schemas, so they are not validated again at run time.
   api.setSerializerCompiler(() => (data) => JSON.stringify(data));
   api.setErrorHandler(onError);
-  api.setNotFoundHandler((request, reply) => onError(new EdgeError("NotFound"), request, reply));
   api.decorateRequest("principal", undefined);
   await api.register(cookie);
   api.addHook("onResponse", logRequest(logger));
   if (observer) api.addHook("onResponse", observeRequest(observer));
-  const refuseOtherMethods = trackMethods(api);
   const requirePermissions = trackPermissions(api);
   await serveOpenApi(api);
   serveReferencePage(api);
@@ -93,7 +93,6 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
   requirePermissions();
   // After the check: pages need no principal, and some have the paths of the legacy API.
   await serveConsole(api, logger);
-  refuseOtherMethods();
   return api;
 }
 

@@ -65,36 +65,3 @@ export function observeRequest(observer: Observer) {
     observer.request({ method, route: routeOptions.url, status: reply.statusCode, ms: reply.elapsedTime, isStream });
   };
 }
-
-/**
- * Prepares 405 responses with `Allow` for paths that exist but not for the request's method. Call it before the routes
- * are registered, and the function it returns afterwards.
- */
-export function trackMethods(api: Api): () => void {
-  const methods = new Map<string, Set<string>>();
-  api.addHook("onRoute", ({ url, method }) => {
-    const known = methods.get(url) ?? new Set();
-    for (const name of [method].flat()) known.add(name);
-    methods.set(url, known);
-  });
-  return () => {
-    // Iterates over a copy, since `refuseOthers` registers routes itself.
-    for (const [url, known] of new Map(methods)) refuseOthers(api, url, [...known].toSorted());
-  };
-}
-
-function refuseOthers(api: Api, url: string, allowed: readonly string[]): void {
-  api.route({
-    method: api.supportedMethods.filter((method) => !allowed.includes(method)),
-    url,
-    schema: { hide: true },
-    // Before the body is read.
-    preParsing: async (_request, reply) => {
-      void reply.header("Allow", allowed.join(", "));
-      throw new EdgeError("MethodNotAllowed", `This address supports ${allowed.join(", ")}.`, { allow: allowed });
-    },
-    handler: () => {
-      throw new Error("unreachable: refused in preParsing");
-    },
-  });
-}

@@ -20,7 +20,6 @@ export async function ignoreContentTypeOfEmptyBody(request: FastifyRequest): Pro
  * is known at its end only. Error: `UnsupportedMediaType`.
  */
 export async function requireEmptyBody(request: FastifyRequest, payload: IncomingMessage): Promise<undefined> {
-  if (request.is404) return undefined;
   if (takesBody(request) || !(await isEmpty(payload))) throw new EdgeError("UnsupportedMediaType");
   return undefined;
 }

@@ -1,3 +1,4 @@
+import { METHODS } from "node:http";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
@@ -7,6 +8,7 @@ import { waitFor } from "../../support/wait-for.ts";
 let control: ControlPlane;
 let account: TestAccount;
 const log = captureLog();
+const NOTHING = { code: "NotFound", message: "There is nothing at this address." };
 
 beforeAll(async () => {
   control = await startControlPlane({ logger: log.logger });
@@ -39,12 +41,52 @@ test("a liveness and a readiness check answer without a key", async () => {
 });
 
 test("an unknown address is a typed 404", async () => {
-  for (const path of ["/", "/v1", "/v2/assets", "/v1/agent", "/v1/assets/x/y", "//v1//assets"]) {
+  for (const path of ["/", "/v1", "/v2/assets", "/v1/agent", "/v1/assets/x/y", "//", "/v1/nothing/"]) {
     const response = await fetch(control.url + path, { headers: { "X-API-Key": account.apiKey } });
     expect(response.status, path).toBe(404);
-    expect(await response.json()).toEqual({ code: "NotFound", message: "There is nothing at this address." });
+    expect(await response.json()).toEqual(NOTHING);
   }
 });
+
+test.each([
+  ["/v1/assets/", "/v1/assets"],
+  ["/v1/assets/?limit=1", "/v1/assets"],
+  ["/v1/assets/x/", "/v1/assets/x"],
+  ["/v1/assets/x/edge/apps/", "/v1/assets/x/edge/apps"],
+  ["/v1/assets/x//tags", "/v1/assets/x/tags"],
+  ["//v1//fleets//", "/v1/fleets"],
+])("%s is a typed 404 that names %s, whatever the method", async (path, meant) => {
+  for (const method of ["GET", "POST", "PUT", "DELETE", "OPTIONS"]) {
+    const response = await fetch(control.url + path, { method, headers: { "X-API-Key": account.apiKey } });
+    expect([method, response.status]).toEqual([method, 404]);
+    const message = `There is nothing at this address; did you mean ${meant}?`;
+    expect(await response.json()).toEqual({ code: "NotFound", message });
+  }
+});
+
+test("an unknown address is 404 also where it is asked with an unknown method, or a body", async () => {
+  for (const [method, body] of [
+    ["PROPFIND", ""],
+    ["POST", "{"],
+    ["POST", "x".repeat(300 * 1024)],
+  ] as const) {
+    const response = await fetch(`${control.url}/v1/nothing`, { method, body, headers: { "X-API-Key": "none" } });
+    expect([method, response.status, await response.json()]).toEqual([method, 404, expect.objectContaining(NOTHING)]);
+  }
+});
+
+// Node.js itself closes the connection of a CONNECT.
+test.each(METHODS.filter((method) => !["CONNECT", "GET", "HEAD"].includes(method)))(
+  "%s is 405 with Allow on an address that has only GET",
+  async (method) => {
+    for (const path of ["/healthz", "/v1/assets/x/edge/device", "/v1/overview", "/openapi.json"]) {
+      const answer = await raw(`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+      expect(answer, path).toMatch(/^HTTP\/1.1 405 /);
+      expect(answer).toMatch(/^allow: GET, HEAD\r$/im);
+      expect(answer).toContain('"code":"MethodNotAllowed"');
+    }
+  },
+);
 
 test.each([
   ["PUT", "/v1/assets/x", /GET/],
