@@ -43,6 +43,7 @@ function toAppSnapshot(facts: AppFacts, nowMs: number): AppSnapshot {
       ? {
           status: parseContainerStatus(container.status),
           restartCount: container.restart_count,
+          maxRestarts: container.max_restarts ?? undefined,
           exitCode: container.exit_code,
           oomKilled: container.oom_killed,
           health: container.health,

@@ -80,7 +80,9 @@ export class RestartPauses {
     const state = await engine.inspectContainer(id, signal);
     const last = this.#traces.get(id);
     if (!state) return;
-    const { status, exitCode, restartCount } = state;
+    const { status, exitCode, restartCount, maxRestarts } = state;
+    // Podman gives it up by itself, and would count anew after each pause.
+    if (maxRestarts !== undefined) return;
     // Podman sometimes leaves an app down that ends while it still cleans up after the stop that began a pause.
     const isLeft = status === "exited" && exitCode !== 0 && last !== undefined && last.pauses > 0;
     if (status !== "running" && status !== "restarting" && !isLeft) return;

@@ -134,6 +134,8 @@ const containerSchema = z.object({
   name: z.string(),
   status: z.string(),
   restart_count: z.int(),
+  /** `null` if its policy sets no limit. */
+  max_restarts: z.int().nullable().default(null),
   /** 0 while a run is going on. */
   exit_code: z.int(),
   oom_killed: z.boolean(),

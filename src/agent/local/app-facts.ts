@@ -128,6 +128,7 @@ function toFacts(
     name: state.name,
     status: state.status,
     restart_count: state.restartCount,
+    max_restarts: state.maxRestarts ?? null,
     exit_code: state.exitCode,
     oom_killed: state.oomKilled,
     last_exit: lastExit ? { exit_code: lastExit.exitCode, oom_killed: lastExit.oomKilled } : null,

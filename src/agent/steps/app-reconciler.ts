@@ -352,14 +352,14 @@ export class AppReconciler {
     }
   }
 
-  /** Lists the app's containers. The exit code is read only if the repair depends on it. */
+  /** Lists the app's containers. How the last run ended is read only if the repair depends on it. */
   async #appContainers(app: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal): Promise<AppContainer[]> {
     const { engine } = this.#options;
     const containers = await findAppContainers(app, all, engine, signal);
     const [container] = containers;
     if (app.spec.restart_policy !== "on-failure" || container?.status !== "exited") return containers;
-    const state = await engine.inspectContainer(container.id, signal);
-    return [{ ...container, exitCode: state?.exitCode }, ...containers.slice(1)];
+    const lastRun = await engine.inspectContainer(container.id, signal);
+    return [{ ...container, lastRun }, ...containers.slice(1)];
   }
 
   /** Returns the app's current record; `undefined` if a deployment has changed or removed the app since. */

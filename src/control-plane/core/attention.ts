@@ -183,12 +183,16 @@ export function bitsOfReport({ apps, device }: Pick<DeviceReport, "apps" | "devi
   return bits;
 }
 
-/** Whether an app does not run that is to run, and may not end by itself, as far as a report says how it is to be restarted. */
-function isStopped({ state, desired_state: desired, spec }: AppReport): boolean {
+/**
+ * Whether an app does not run that is to run, and has not ended as it may, as far as a report says how it is to be restarted.
+ * One that is restarted after failures only has failed too often if it stays down after one.
+ */
+function isStopped({ state, desired_state: desired, spec, last_exit: exit }: AppReport): boolean {
   if (state !== "stopped" || desired !== "running") return false;
   const { restart_policy: policy } = spec;
   const isLeftOut = Object.keys(spec).length === 0;
-  return !isLeftOut && policy !== "no" && policy !== "on-failure";
+  if (policy === "on-failure") return exit !== undefined && exit.code !== 0;
+  return !isLeftOut && policy !== "no";
 }
 
 /** Returns the bits of `MEMBER_BITS` that the states of an asset in its fleets set. */

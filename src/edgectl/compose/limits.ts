@@ -1,6 +1,7 @@
 import { UNLIMITED_SWAP } from "../../protocol/apps/container-rights.ts";
 import type { Value } from "../documents/value.ts";
 import { readSize, sizeOf } from "./quantities.ts";
+import { setOnFailure } from "./misc.ts";
 import { refuseUnknown } from "./unknown.ts";
 import type { Converter, ServiceDraft } from "./service.ts";
 
@@ -82,16 +83,21 @@ function convertRestartPolicy(value: Value, service: ServiceDraft): void {
   for (const [key, part] of fields) {
     if (key === "delay" || key === "window")
       part.note("belongs to Swarm: the engine waits longer after each failure, as with compose.");
-    else if (key === "max_attempts")
-      part.refuse("cannot count failures.", "Remove it: the engine waits longer after each failure.");
-    else refuseUnknown(new Map([[key, part]]), ["condition"]);
+    else if (key !== "max_attempts") refuseUnknown(new Map([[key, part]]), ["condition"]);
   }
   // As in compose, `restart` of the service takes precedence.
   if (service.value.fields().has("restart")) return;
   const condition = fields.get("condition");
   const policy = POLICIES[condition ? (condition.text() ?? "") : "any"];
   if (policy === undefined) condition?.refuse("must be any, none or on-failure.");
-  service.set("restart_policy", policy, value.place);
+  const most = fields.get("max_attempts");
+  const attempts = most?.wholeNumber() ?? 0;
+  if (policy === "on-failure") setOnFailure(String(attempts), most ?? value, service);
+  else {
+    service.set("restart_policy", policy, value.place);
+    if (policy === "always" && attempts > 0)
+      most?.refuse("counts failures only, as engines do.", "Write `condition: on-failure` beside it.");
+  }
 }
 
 /** The list `gpus`, or the word `all`. */

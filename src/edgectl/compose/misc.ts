@@ -108,11 +108,17 @@ export const convertRestart: Converter = (value, service) => {
   if (policy === undefined) return;
   // `no` without quotes was a boolean in YAML 1.1.
   if (policy === "false") service.set("restart_policy", "no", value.place);
-  else if (/^on-failure:\d+$/.test(policy)) value.refuse("cannot count failures.", "Write on-failure.");
+  else if (/^on-failure:\d+$/.test(policy)) setOnFailure(policy.slice("on-failure:".length), value, service);
   else if (["no", "always", "on-failure", "unless-stopped"].includes(policy)) {
     service.set("restart_policy", policy, value.place);
   } else value.refuse("must be no, always, on-failure or unless-stopped.");
 };
+
+/** As with the engine, 0 is no limit. */
+export function setOnFailure(most: string, value: Value, service: ServiceDraft): void {
+  service.set("restart_policy", "on-failure", value.place);
+  if (Number(most) > 0) service.set("max_restarts", Number(most), value.place);
+}
 
 /** Compose's default is `no`, which an app's is not. Returns whether it applies. */
 export function finishRestart(service: ServiceDraft): boolean {

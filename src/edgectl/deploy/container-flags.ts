@@ -170,6 +170,12 @@ export const CONTAINER_FLAGS: readonly ContainerFlag[] = [
   },
   { field: "no_healthcheck", flags: "--without-healthcheck", help: "leave out the health check of the image" },
   {
+    field: "max_restarts",
+    flags: "--max-restarts <n>",
+    help: "with --restart on-failure: how often it is started again before it stays down",
+    range: [1, 100],
+  },
+  {
     field: "gpus",
     flags: "--gpus <all|ids>",
     help: "give the app GPUs: all, or indexes or UUIDs with commas between",

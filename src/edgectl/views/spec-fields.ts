@@ -165,6 +165,7 @@ const SHOWN: { readonly [K in keyof ContainerOptions]?: Shown } = {
   ipc: { label: "Shared memory of" },
   memory_swap_limit: { label: "Memory with swap", show: swap },
   no_healthcheck: { label: "Without health check" },
+  max_restarts: { label: "Most restarts" },
 };
 
 const OPTIONS = Object.keys(containerOptions) as (keyof ContainerOptions)[];

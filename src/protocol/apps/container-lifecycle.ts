@@ -37,3 +37,17 @@ export const stopGrace = z
       "Seconds the app may take to end when it is stopped, before it is killed; the device's `deploy.stop_grace_s` by default.",
     examples: [60],
   });
+
+/** Podman restarts without pauses: as many at once are no burden. */
+const MAX_RESTARTS = 100;
+
+export const maxRestarts = z
+  .int()
+  .min(1)
+  .max(MAX_RESTARTS)
+  .meta({
+    description:
+      "With the restart policy `on-failure`: how often the engine starts the app again after failures, counted since the app " +
+      "was last started by the agent. After that it stays down. No limit by default.",
+    examples: [3],
+  });

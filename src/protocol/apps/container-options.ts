@@ -2,7 +2,7 @@ import { z } from "zod";
 import { absolutePath } from "./app-fields.ts";
 import { CAPABILITIES, canonicalCapability } from "./capabilities.ts";
 import { clearable, optional } from "./optional-fields.ts";
-import { init, noHealthcheck, stopGrace, stopSignal } from "./container-lifecycle.ts";
+import { init, maxRestarts, noHealthcheck, stopGrace, stopSignal } from "./container-lifecycle.ts";
 import { closestName } from "../values/closest-name.ts";
 import { groupAdd, ipc, MAX_ID, memorySwapLimit, pid, pidsLimit, securityOpt } from "./container-rights.ts";
 import { normalizePath } from "../values/normalize-path.ts";
@@ -334,6 +334,7 @@ const schemas = {
   ipc,
   memory_swap_limit: memorySwapLimit,
   no_healthcheck: noHealthcheck,
+  max_restarts: maxRestarts,
 };
 
 export const containerOptions = optional(schemas);

@@ -40,6 +40,7 @@ function checkSysctls({ sysctls = {}, host_network }: CheckedSpec, context: z.Re
 interface ContradictingFields extends ContainerOptions {
   readonly healthcheck?: object;
   readonly memory_limit?: number;
+  readonly restart_policy?: string;
 }
 
 /** Returns what contradicts itself in the options of a new app's container. */
@@ -53,6 +54,9 @@ export function optionIssues(fields: ContradictingFields): RequestIssue[] {
     ...ofOwnMemory.map((key) => ({ path: `sysctls.${key}`, reason })),
     ...(healthcheck && no_healthcheck === true
       ? [{ path: "no_healthcheck", reason: "cannot be combined with healthcheck" }]
+      : []),
+    ...(fields.max_restarts !== undefined && fields.restart_policy !== "on-failure"
+      ? [{ path: "max_restarts", reason: "needs the restart_policy `on-failure`: engines count failures only" }]
       : []),
     ...swapIssues(fields),
   ];

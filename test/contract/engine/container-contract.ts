@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { isSameImage } from "../../../src/agent/core/app/app-changes.ts";
+import type { ContainerState } from "../../../src/agent/engine/engine.ts";
 import { freeHostPort } from "../../support/free-port.ts";
 import { uniqueName } from "../../support/images/load-image.ts";
 import { tempDir } from "../../support/temp-dir.ts";
@@ -7,6 +8,8 @@ import { waitFor } from "../../support/wait-for.ts";
 import { create, expectKind, run, stateOf, unaborted, waitForState } from "./steps.ts";
 import type { EngineHarness } from "./harness.ts";
 import { IMAGE_LABELS, plainRequest } from "./harness.ts";
+
+const hasRestartedTwice = ({ status, restartCount }: ContainerState) => status === "exited" && restartCount >= 2;
 
 export function containerContract(harness: () => EngineHarness): void {
   describe("containers", () => {
@@ -170,6 +173,18 @@ export function containerContract(harness: () => EngineHarness): void {
     test("an app with restart policy on-failure is restarted after a failure", async () => {
       const { id } = await run(harness(), harness().images.crasher, { restartPolicy: "on-failure" });
       await waitForState(harness(), id, "a restart", ({ restartCount }) => restartCount >= 1);
+    });
+
+    test("an app with a limit of restarts stays down after them, and counts anew when it is started again", async () => {
+      const options = { max_restarts: 2 };
+      const { id } = await run(harness(), harness().images.crasher, { restartPolicy: "on-failure", options });
+      const over = await waitForState(harness(), id, "the end of the last run", hasRestartedTwice);
+      expect(over).toMatchObject({ exitCode: 7, restartCount: 2, maxRestarts: 2 });
+      await harness().engine.startContainer(id, unaborted);
+      const isAnew = ({ startedAt }: ContainerState) => startedAt !== over.startedAt;
+      await waitForState(harness(), id, "another run", isAnew);
+      const again = await waitForState(harness(), id, "the end of the last run of these", hasRestartedTwice);
+      expect(again).toMatchObject({ exitCode: 7, restartCount: 2 });
     });
 
     test("a stopped container is not running, holds no port, and starts again where it was", async () => {

@@ -83,6 +83,7 @@ const FLAGS: {
   pid: [["--pid", "host"], "host"],
   ipc: [["--ipc", "host"], "host"],
   no_healthcheck: [["--without-healthcheck"], true],
+  max_restarts: [["--restart", "on-failure", "--max-restarts", "3"], 3],
   memory_swap_limit: [["--memory-swap", "-1", "--memory", "64MiB"], -1],
 };
 
@@ -109,7 +110,13 @@ test("edgectl deploy has an option for each option of a container, and the servi
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   const expected = Object.fromEntries(Object.entries(FLAGS).map(([field, [, value]]) => [field, value]));
   const body = rig.bodyOf("POST");
-  expect(body).toEqual({ name: "web", image: "web:1", memory_limit: 67_108_864, ...expected });
+  expect(body).toEqual({
+    name: "web",
+    image: "web:1",
+    memory_limit: 67_108_864,
+    restart_policy: "on-failure",
+    ...expected,
+  });
   // Some contradict each other, which only a new app is checked for.
   expect(parseRequestedAppSpec(body)).toMatchObject({ ok: true });
 });

@@ -24,6 +24,7 @@ import { engineRequest, loadImage, type LoadedImage, uniqueName, webImage } from
 const SERVICES: Readonly<Record<string, readonly string[]>> = {
   nothing: [],
   restart: ["restart: unless-stopped"],
+  retries: ["restart: on-failure:3"],
   command: ["command: serve --all 'two words' $$HOME", "entrypoint: [/bin/sh, -c]"],
   environment: [
     "environment:",

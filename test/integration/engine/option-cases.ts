@@ -217,6 +217,11 @@ export const CASES: { readonly [K in keyof ContainerOptions]-?: Case<NonNullable
     value: true,
     inspected: () => ({ Config: { Healthcheck: { Test: ["NONE"] } } }),
   },
+  max_restarts: {
+    value: 3,
+    more: { restart_policy: "on-failure" },
+    inspected: () => ({ HostConfig: { RestartPolicy: { Name: "on-failure", MaximumRetryCount: 3 } } }),
+  },
   memory_swap_limit: {
     value: 100_663_296,
     more: { memory_limit: 67_108_864 },

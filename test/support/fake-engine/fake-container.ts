@@ -166,8 +166,9 @@ export class FakeContainer {
   }
 
   #isRestarted(code: number): boolean {
-    const { restartPolicy } = this.request;
-    return restartPolicy === "on-failure" ? code !== 0 : restartPolicy !== "no";
+    const { restartPolicy, options } = this.request;
+    if (restartPolicy !== "on-failure") return restartPolicy !== "no";
+    return code !== 0 && this.#restartCount < (options?.max_restarts ?? Number.POSITIVE_INFINITY);
   }
 
   /** Ends the run and cancels its timers. */
@@ -241,6 +242,7 @@ export class FakeContainer {
       status: this.#status,
       labels: this.request.labels,
       restartCount: this.#restartCount,
+      maxRestarts: this.request.options?.max_restarts,
       exitCode: this.#exitCode,
       oomKilled: this.#oomKilled,
       startedAt: this.#startedAt,

@@ -176,6 +176,13 @@ describe("the options of a container", () => {
         error: { details: { issues: [{ path: "memory_swap_limit" }] } },
       });
     }
+    for (const policy of [{}, { restart_policy: "always" }]) {
+      expect(parseNewAppSpec({ name: "a", image: "a:1", ...policy, max_restarts: 3 })).toMatchObject({
+        error: { details: { issues: [{ path: "max_restarts" }] } },
+      });
+    }
+    const failing = { name: "a", image: "a:1", restart_policy: "on-failure", max_restarts: 3 };
+    expect(parseNewAppSpec(failing)).toMatchObject({ ok: true });
     const healthcheck = { command: ["check"] };
     expect(parseNewAppSpec({ name: "a", image: "a:1", healthcheck, no_healthcheck: true })).toMatchObject({
       error: { details: { issues: [{ path: "no_healthcheck" }] } },

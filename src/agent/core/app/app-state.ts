@@ -2,12 +2,12 @@ import type { AppRecord } from "../deployment/record.ts";
 import { formatTimes } from "../text.ts";
 import { isUp } from "./container-decision.ts";
 import type { ContainerSnapshot, RunEnd } from "./container-status.ts";
-import { exitedSuccessfully, type RestartPolicy } from "./restart-policy.ts";
+import { exitedSuccessfully, hasGivenUp, type RestartPolicy } from "./restart-policy.ts";
 
 /** An app's container with the age of its run. */
 export type AppContainerState = Pick<
   ContainerSnapshot,
-  "status" | "restartCount" | "exitCode" | "oomKilled" | "health"
+  "status" | "restartCount" | "maxRestarts" | "exitCode" | "oomKilled" | "health"
 > & {
   /** Milliseconds since the current or last run began. */
   readonly runsForMs: number;
@@ -100,7 +100,7 @@ function containerState({
     case "unknown":
       return { state: "stopped", trouble: "the engine says nothing of its container that this agent understands" };
     case "exited":
-      return { state: "stopped", trouble: lastExit(container) };
+      return { state: "stopped", trouble: `${lastExit(container)}${givenUpText(container)}` };
   }
 }
 
@@ -115,6 +115,12 @@ export function hasFinished(
   restartPolicy: RestartPolicy | undefined,
 ): boolean {
   return container.status === "exited" && exitedSuccessfully(restartPolicy, container.exitCode);
+}
+
+/** Says that the engine does not restart an app again, after how it ended. */
+function givenUpText(container: AppContainerState): string {
+  if (!hasGivenUp(container)) return "";
+  return `; it was restarted ${formatTimes(container.restartCount)}, as often as max_restarts allows`;
 }
 
 /** Describes how a run ended. */

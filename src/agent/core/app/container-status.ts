@@ -37,6 +37,8 @@ export interface ContainerSnapshot {
   readonly status: ContainerStatus;
   /** Number of restarts by the restart policy. Docker counts one when a run has ended, before the next one starts. */
   readonly restartCount: number;
+  /** How many restarts its policy allows after failures; absent if it sets no limit. */
+  readonly maxRestarts?: number | undefined;
   /** Exit code of the last run; 0 while a run is going on, whatever the run before ended with. */
   readonly exitCode: number;
   readonly oomKilled: boolean;

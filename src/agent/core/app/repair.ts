@@ -4,7 +4,7 @@ import { type AppNetwork, missingNetworks } from "./networks.ts";
 import { decisionOn, isLeftover } from "./container-decision.ts";
 import type { ContainerStatus } from "./container-status.ts";
 import { recreateStep } from "../deployment/plan-lifecycle.ts";
-import { staysExited } from "./restart-policy.ts";
+import { type EndedRun, staysExited } from "./restart-policy.ts";
 import type { Step } from "../deployment/step.ts";
 
 /** A container of an installed app, as the engine reports it. */
@@ -12,8 +12,8 @@ export interface AppContainer {
   readonly id: string;
   readonly name: string;
   readonly status: ContainerStatus;
-  /** Exit code of the last run; only read if the restart policy depends on it. */
-  readonly exitCode?: number | undefined;
+  /** How its last run ended; only read if the restart policy depends on it. */
+  readonly lastRun?: EndedRun | undefined;
   /** Names of the networks it is on; absent if it can join none. */
   readonly networks?: readonly string[] | undefined;
 }
@@ -68,7 +68,7 @@ export function nextRepair(
   }
   if (whenToRun === "start") {
     const wasStarted = container.status !== "created";
-    if (wasStarted && staysExited(spec.restart_policy, container.exitCode)) return undefined;
+    if (wasStarted && staysExited(spec.restart_policy, container.lastRun)) return undefined;
     const reason = wasStarted ? "its container was stopped" : "its container was never started";
     return { step: { kind: "start", spec, containerId: container.id }, reason };
   }

@@ -90,6 +90,8 @@ export function toState(info: ContainerInspectInfo): ContainerState {
     status: containerStatus(state.Status),
     labels: info.Config.Labels ?? {},
     restartCount: info.RestartCount ?? 0,
+    // 0 without a limit.
+    maxRestarts: info.HostConfig.RestartPolicy?.MaximumRetryCount || undefined,
     exitCode: state.ExitCode ?? 0,
     oomKilled: state.OOMKilled ?? false,
     startedAt: state.StartedAt ?? "",

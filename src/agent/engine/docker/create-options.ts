@@ -21,7 +21,7 @@ export function createOptions(
     HostConfig: {
       ...mounts(request, kind),
       PortBindings: portBindings(ports),
-      RestartPolicy: { Name: request.restartPolicy },
+      RestartPolicy: restartPolicy(request),
       LogConfig: logConfig(request.logLimit, kind),
       Privileged: request.privileged,
       ...limits(request),
@@ -31,6 +31,10 @@ export function createOptions(
     },
     ...endpoint(request),
   };
+}
+
+function restartPolicy({ restartPolicy: Name, options }: ContainerRequest): HostConfig["RestartPolicy"] {
+  return { Name, ...(options?.max_restarts !== undefined && { MaximumRetryCount: options.max_restarts }) };
 }
 
 function networkMode({ hostNetwork, network }: ContainerRequest): Pick<HostConfig, "NetworkMode"> {

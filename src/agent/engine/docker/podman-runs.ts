@@ -6,7 +6,8 @@ import { unlessStatus } from "./unless-status.ts";
 /** Of Podman's own interface: the Docker-compatible one says `exited` for `stopped` too. */
 interface PodmanContainer {
   readonly State?: { readonly Status?: string; readonly ExitCode?: number; readonly FinishedAt?: string };
-  readonly HostConfig?: { readonly RestartPolicy?: { readonly Name?: string } };
+  readonly RestartCount?: number;
+  readonly HostConfig?: { readonly RestartPolicy?: { readonly Name?: string; readonly MaximumRetryCount?: number } };
 }
 
 /** After this time Podman has failed to start the next run, or to clean up after the last one: it does not try again. */
@@ -22,12 +23,13 @@ export async function isBetweenRuns(
   clock: Pick<Clock, "timeOfDay">,
   abortSignal: AbortSignal,
 ): Promise<boolean> {
-  const { State: state = {}, HostConfig: config } = await inspect(docker, id, abortSignal);
+  const { State: state = {}, HostConfig: config, RestartCount: count = 0 } = await inspect(docker, id, abortSignal);
   // It was down a moment ago.
   if (state.Status === "running") return true;
   if (state.Status !== "stopped" && state.Status !== "initialized") return false;
-  const policy = config?.RestartPolicy?.Name;
-  const restarts = policy === "always" || policy === "unless-stopped" || (policy === "on-failure" && !!state.ExitCode);
+  const { Name: policy, MaximumRetryCount: most = 0 } = config?.RestartPolicy ?? {};
+  const isRetried = !!state.ExitCode && (most === 0 || count < most);
+  const restarts = policy === "always" || policy === "unless-stopped" || (policy === "on-failure" && isRetried);
   // Podman's clock is this machine's. A look may take seconds while Podman starts and cleans up.
   const sinceMs = clock.timeOfDay() - Date.parse(state.FinishedAt ?? "");
   return restarts && sinceMs >= 0 && sinceMs < MAX_BETWEEN_RUNS_MS;

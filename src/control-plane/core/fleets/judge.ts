@@ -129,9 +129,10 @@ function judgeUp(goal: Goal, report: ReportFacts, endedAtMs: number | undefined)
   return { kind: "as_specified", upSinceMs: Math.max(...sinceMs) };
 }
 
-/** An app that may end by itself is as it should be after that, too. */
-function isUp({ restart_policy: policy }: AppliedApp, { state }: AppReport): boolean {
-  return state === "running" || (state === "stopped" && (policy === "no" || policy === "on-failure"));
+/** An app that may end by itself is as it should be after that, too; but not where a failure counts, after one. */
+function isUp({ restart_policy: policy }: AppliedApp, { state, last_exit: exit }: AppReport): boolean {
+  if (state !== "stopped") return state === "running";
+  return policy === "no" || (policy === "on-failure" && (exit === undefined || exit.code === 0));
 }
 
 /** Such as `web is restarting: 4 restarts, exit code 137 (out of memory).` */

@@ -14,6 +14,11 @@ test.each<[string, readonly string[], Partial<AppReport>]>([
   ["that a person has stopped", [], { state: "stopped", desired_state: "stopped" }],
   ["that has ended, as it may", [], { state: "stopped", ...spec({ restart_policy: "no" }) }],
   ["that has ended without an error", [], { state: "stopped", ...spec({ restart_policy: "on-failure" }) }],
+  [
+    "that has failed as often as it may",
+    ["app_stopped"],
+    { state: "stopped", last_exit: { code: 1 }, ...spec({ restart_policy: "on-failure", max_restarts: 3 }) },
+  ],
   // Whether it may end is not known.
   ["whose specification the report left out", [], { state: "stopped", spec: {} }],
   ["without a container", ["app_missing"], { state: "missing" }],

@@ -43,6 +43,15 @@ describe("what a service's keys become", () => {
     ["hostname: my_host", { hostname: "my_host" }],
     ["hostname: gateway", { hostname: "gateway" }],
     ["restart: always", { restart_policy: "always" }],
+    ["restart: on-failure:3", { restart_policy: "on-failure", max_restarts: 3 }],
+    ["restart: on-failure:0", { restart_policy: "on-failure" }],
+    [
+      "deploy: {restart_policy: {condition: on-failure, max_attempts: 4, window: 120s}}",
+      { restart_policy: "on-failure", max_restarts: 4 },
+    ],
+    ["deploy: {restart_policy: {condition: none, max_attempts: 4}}", { restart_policy: "no" }],
+    ["deploy: {restart_policy: {max_attempts: 0}}", { restart_policy: "always" }],
+    ["restart: always\ndeploy: {restart_policy: {max_attempts: 3}}", { restart_policy: "always" }],
     ["restart: no", { restart_policy: "no" }],
     ["restart: false", { restart_policy: "no" }],
     [

@@ -22,7 +22,7 @@ describe("what a service cannot have is refused by line", () => {
     ["userns_mode: other", "must be host"],
     ["security_opt: [seccomp:./profile.json]", "can only be unconfined"],
     ["runtime: nvidia", "gpus"],
-    ["restart: on-failure:3", "on-failure"],
+    ["restart: on-failure:x", "must be no, always"],
     ["restart: sometimes", "must be no, always"],
     ["imgae: web:1", "did you mean `image`"],
     ["enviroment: {}", "did you mean `environment`"],

@@ -181,7 +181,10 @@ const app = (restart_policy: string) =>
   newApp(spec({ restart_policy }), { deploymentId: "d1", imageId: "i1", containerId: "c1" });
 const ended = (exitCode: number) =>
   ({ status: "exited", restartCount: 0, exitCode, oomKilled: false, startedAt: "then", health: "none" }) as const;
-const exited = (exitCode?: number) => [{ id: "c1", name: "app", status: "exited", exitCode } as const];
+const exited = (exitCode?: number, restarts: { restartCount?: number; maxRestarts?: number } = {}) => {
+  const lastRun = exitCode === undefined ? undefined : { exitCode, restartCount: 0, ...restarts };
+  return [{ id: "c1", name: "app", status: "exited", lastRun } as const];
+};
 
 describe("an app that may end by itself", () => {
   const window = { settleMs: 3_000, healthTimeoutMs: 20_000 };
@@ -207,6 +210,13 @@ describe("an app that may end by itself", () => {
     expect(nextRepair(app("no"), exited(3))).toBeUndefined();
     expect(nextRepair(app("no"), [])).toBeUndefined();
     expect(nextRepair(app("on-failure"), exited(0))).toBeUndefined();
+  });
+
+  it("is not started again once its engine has restarted it as often as it may", () => {
+    expect(nextRepair(app("on-failure"), exited(1, { restartCount: 3, maxRestarts: 3 }))).toBeUndefined();
+    // It was interrupted before.
+    expect(nextRepair(app("on-failure"), exited(137, { restartCount: 2, maxRestarts: 3 }))?.step.kind).toBe("start");
+    expect(nextRepair(app("on-failure"), exited(1, { restartCount: 99 }))?.step.kind).toBe("start");
   });
 
   it("is started again if it was interrupted, or never ran", () => {

@@ -226,6 +226,20 @@ describe("the state of an app", () => {
     });
   });
 
+  it("is stopped once its engine has restarted it as often as it may", () => {
+    const facts = { ...container, health: "none" as const, status: "exited" as const, exitCode: 3 };
+    const givenUp = { ...facts, restartCount: 2, maxRestarts: 2 };
+    const restartPolicy = "on-failure" as const;
+    expect(appState({ container: givenUp, restartPolicy })).toEqual({
+      state: "stopped",
+      trouble: "ended with exit code 3; it was restarted 2 times, as often as max_restarts allows",
+    });
+    expect(appState({ container: { ...givenUp, exitCode: 0 }, restartPolicy }).state).toBe("finished");
+    expect(appState({ container: { ...givenUp, maxRestarts: 3 }, restartPolicy }).trouble).toBe(
+      "ended with exit code 3",
+    );
+  });
+
   it("is not a first start where the engine is between two runs", () => {
     const facts = { ...container, health: "none" as const, status: "created" as const };
     expect(appState({ container: facts }).trouble).toBe("its container was never started");

@@ -61,6 +61,17 @@ describe("what a device runs", () => {
     expect(judge(job, facts({ deployment: aDeployment(), report }), AT).kind).toBe("as_specified");
   });
 
+  test("is down after the last restart of an app that may fail so often", () => {
+    const app = { name: "job", image: imageOf(2), restart_policy: "on-failure" as const, max_restarts: 3 };
+    const job = goalOf("kiosk", 2, applySchema.parse({ project: "kiosk", apps: [{ app }] }));
+    const ended = (code: number) => {
+      const one = { ...anApp(2, { state: "stopped", last_exit: { code } }), name: "job", spec: {} };
+      return judge(job, facts({ deployment: aDeployment(), report: aReport([one]) }), AT);
+    };
+    expect(ended(0).kind).toBe("as_specified");
+    expect(ended(1)).toMatchObject({ kind: "not_up", why: "job is stopped: exit code 1." });
+  });
+
   test.each([
     ["another image", anApp(1), `web has another image: ${imageOf(1)}.`],
     ["an app that a person has stopped", anApp(2, { desired_state: "stopped", state: "stopped" }), "web was stopped."],
