@@ -42,7 +42,10 @@ export function mustUndo(code: ErrorCode | undefined, progress: Progress): boole
   return code !== undefined && CANCEL_REASONS[code] !== undefined && !wasNeverSent(progress);
 }
 
-/** Returns what the device has to receive; `undefined`: nothing. */
+/**
+ * Returns what the device has to receive; `undefined`: nothing. The store keeps commands back from a device that waits for
+ * acceptance (`KEPT_BACK` in `store/sql/device-acceptance.ts`): they are of no list of what waits until then.
+ */
 export function deliveryOf({
   state,
   cancelRequestedAtMs,

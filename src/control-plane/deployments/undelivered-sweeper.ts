@@ -2,7 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { Coalesced } from "../../lib/coalesced.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Bus } from "../bus/bus.ts";
-import type { DeploymentStore } from "../store/deployments.ts";
+import { type DeploymentStore, MAX_UNDELIVERED } from "../store/deployments.ts";
 import { logStoreError, storeRetryDelayMs, StoreUnavailableError } from "../store/unavailable.ts";
 
 export interface UndeliveredSweeperOptions {
@@ -54,8 +54,14 @@ export class UndeliveredSweeper implements Disposable {
 
   async #sweep(attempt = 0): Promise<void> {
     const { store, bus, instanceId, logger } = this.#options;
+    let after: string | undefined;
     try {
-      for (const assetUuid of await store.listUndeliveredAssets(instanceId)) bus.publishWake(instanceId, assetUuid);
+      // All of them: some stay on the list, such as those that a data plan holds back, and would hide the others.
+      do {
+        const assetUuids = await store.listUndeliveredAssets(instanceId, after);
+        for (const assetUuid of assetUuids) bus.publishWake(instanceId, assetUuid);
+        after = assetUuids.length < MAX_UNDELIVERED ? undefined : assetUuids.at(-1);
+      } while (after !== undefined && !this.#disposed);
     } catch (error) {
       logStoreError(logger, error, {}, "cannot read which devices have something waiting for them");
       if (error instanceof StoreUnavailableError) this.#retryLater(attempt);

@@ -64,7 +64,7 @@ export const MAX_BATCH_BYTES = 32 * 1024;
 /** Size of specifications after which a page of deployments ends early, in bytes. */
 export const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 
-/** Maximum length of a list of what waits for devices. What is left out follows when the first of it is settled. */
+/** Maximum length of a list of what waits for a device, where the rest follows once the first is settled, and of a page of devices. */
 export const MAX_UNDELIVERED = 1_000;
 
 /** Events of a deployment, and what was true when they were read. */
@@ -111,8 +111,11 @@ export interface DeploymentStore {
    * `MAX_UNDELIVERED`. Throws `StaleSessionError` if `fence` is given and no longer the device's session.
    */
   listUndelivered(assetUuid: string, fence?: SessionFence): Promise<readonly UndeliveredDeployment[]>;
-  /** Returns the assets for whose device, held by this instance, something waits; at most `MAX_UNDELIVERED`. */
-  listUndeliveredAssets(instanceId: string): Promise<readonly string[]>;
+  /**
+   * Returns the assets for whose device, held by this instance, `listUndelivered` has something; at most `MAX_UNDELIVERED`, in
+   * the order of their UUIDs, those that follow `after`.
+   */
+  listUndeliveredAssets(instanceId: string, after?: string): Promise<readonly string[]>;
   /** Like `listUnfinished`, but cheap even for large deployments. */
   listUnfinishedSummaries(assetUuid: string): Promise<readonly DeploymentSummary[]>;
   /**

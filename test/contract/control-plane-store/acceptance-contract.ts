@@ -156,6 +156,7 @@ export function acceptanceContract(harness: StoreHarness): void {
       await using store = await openWithAccounts(harness);
       const { uuid } = await register(store, someAsset());
       const undelivered = async () => (await store.deployments.listUndelivered(uuid)).map(({ id }) => id);
+      const assets = () => store.deployments.listUndeliveredAssets("ins_1");
       const add = async (id: string, createdAtMs: number, key?: string) => {
         const fields = { id, assetUuid: uuid, accountId: ACCOUNT, createdAtMs } as const;
         const { lastEvent, ...deployment } = receivedDeployment(fields);
@@ -175,10 +176,14 @@ export function acceptanceContract(harness: StoreHarness): void {
       await store.enrolments.issueCode(code(uuid), hash("code"));
       await store.enrolments.useCode({ hash: hash("code"), nonceHash: hash("n"), at: 20, tokenHash: hash("next") });
       expect(await undelivered()).toEqual(["dep_before", "dep_fleet_before"]);
+      expect(await assets()).toEqual([uuid]);
       await store.assets.replaceDeviceToken(uuid, hash("next"), 40_000);
+      // A sweep would wake its session for nothing, and leave out others for it.
+      expect(await assets()).toEqual([]);
       await add("dep_after", 50_000);
       await add("dep_fleet_after", 50_000, " rollout:rol_2:x:forward:1");
       expect(await undelivered()).toEqual(["dep_after"]);
+      expect(await assets()).toEqual([uuid]);
       await store.enrolments.acceptDevice(uuid, 60, someAudit("asset.accepted"));
       expect(await undelivered()).toEqual(["dep_before", "dep_fleet_before", "dep_after", "dep_fleet_after"]);
     });

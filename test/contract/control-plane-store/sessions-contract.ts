@@ -276,6 +276,8 @@ export function sessionsContract(harness: StoreHarness): void {
       await expect(stale).rejects.toThrow(StaleSessionError);
       expect(await deployments.listUndeliveredAssets("ins_1")).toEqual([assetUuid]);
       expect(await deployments.listUndeliveredAssets("ins_2")).toEqual([other]);
+      expect(await deployments.listUndeliveredAssets("ins_2", assetUuid)).toEqual([other]);
+      expect(await deployments.listUndeliveredAssets("ins_2", other)).toEqual([]);
       await updateDeployments(deployments, ["dep_1", "dep_2"], (current) => fail(current, T0, "AppNotFound"));
       expect(await deployments.listUndeliveredAssets("ins_1")).toEqual([]);
       expect(await deployments.listUndelivered(assetUuid, { assetUuid, epoch: 1 })).toEqual([]);

@@ -53,7 +53,8 @@ export const LIST_UNDELIVERED = /* sql */ `
   ) u ON true ORDER BY i.number, u.stored_seq`;
 export const LIST_UNDELIVERED_ASSETS = /* sql */ `
   SELECT DISTINCT d.asset_uuid FROM deployments d JOIN device_sessions s ON s.asset_uuid = d.asset_uuid
-  WHERE d.delivery IS NOT NULL AND s.instance_id = $1 LIMIT $2`;
+  WHERE d.delivery IS NOT NULL AND NOT ${KEPT_BACK} AND s.instance_id = $1 AND d.asset_uuid > $2
+  ORDER BY d.asset_uuid LIMIT $3`;
 
 export const LIST_DUE = `${SELECT} WHERE d.due_at_ms <= $1 ORDER BY d.due_at_ms LIMIT $2`;
 export const NEXT_DUE = "SELECT min(due_at_ms) AS due FROM deployments WHERE due_at_ms IS NOT NULL";

@@ -105,9 +105,10 @@ export class PostgresDeploymentStore implements DeploymentStore {
     return deployments;
   }
 
-  async listUndeliveredAssets(instanceId: string): Promise<readonly string[]> {
+  async listUndeliveredAssets(instanceId: string, after = ""): Promise<readonly string[]> {
     const { rows } = await this.#pool.query<{ asset_uuid: string }>(sql.LIST_UNDELIVERED_ASSETS, [
       instanceId,
+      after,
       MAX_UNDELIVERED,
     ]);
     return rows.map((row) => row.asset_uuid);

@@ -147,7 +147,8 @@ export class SqliteDeploymentStore implements DeploymentStore {
     );
     this.#undeliveredAssets = database.prepare(
       `SELECT DISTINCT d.asset_uuid FROM deployments d JOIN device_sessions s ON s.asset_uuid = d.asset_uuid
-       WHERE d.delivery IS NOT NULL AND s.instance_id = ? LIMIT ?`,
+       WHERE d.delivery IS NOT NULL AND NOT ${KEPT_BACK} AND s.instance_id = ? AND d.asset_uuid > ?
+       ORDER BY d.asset_uuid LIMIT ?`,
     );
     this.#due = database.prepare(
       `${SELECT_DEPLOYMENTS} WHERE d.due_at_ms <= ? AND d.due_at_ms IS NOT NULL ORDER BY d.due_at_ms LIMIT ?`,
@@ -207,8 +208,8 @@ export class SqliteDeploymentStore implements DeploymentStore {
     return this.#undelivered.all(assetUuid, MAX_UNDELIVERED).map(toUndelivered);
   }
 
-  async listUndeliveredAssets(instanceId: string): Promise<readonly string[]> {
-    return this.#undeliveredAssets.all(instanceId, MAX_UNDELIVERED).map((row) => String(row["asset_uuid"]));
+  async listUndeliveredAssets(instanceId: string, after = ""): Promise<readonly string[]> {
+    return this.#undeliveredAssets.all(instanceId, after, MAX_UNDELIVERED).map((row) => String(row["asset_uuid"]));
   }
 
   async listDeployments(assetUuid: string, limit: number, after = FIRST_DEPLOYMENT_PAGE): Promise<DeploymentPage> {

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import { InProcessBus } from "../../../../src/control-plane/bus/in-process-bus.ts";
 import { UndeliveredSweeper } from "../../../../src/control-plane/deployments/undelivered-sweeper.ts";
+import { MAX_UNDELIVERED } from "../../../../src/control-plane/store/deployments.ts";
 import { createLogger } from "../../../../src/lib/logger.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
+import { waitFor } from "../../../support/wait-for.ts";
 
 async function start(intervalMs: number | undefined) {
   const clock = new FakeClock();
@@ -12,9 +14,10 @@ async function start(intervalMs: number | undefined) {
   bus.subscribeWakes("ins_1", (assetUuid) => woken.push(assetUuid));
   let isBroken = false;
   const store = {
-    async listUndeliveredAssets(instanceId: string) {
+    async listUndeliveredAssets(instanceId: string, after = "") {
       if (isBroken) throw new Error("the database is away");
-      return instanceId === "ins_1" ? waiting : [];
+      const following = waiting.filter((assetUuid) => assetUuid > after);
+      return instanceId === "ins_1" ? following.slice(0, MAX_UNDELIVERED) : [];
     },
   };
   const logger = await createLogger({ name: "test", level: "fatal" });
@@ -58,4 +61,18 @@ test("without an interval there is no timer, and a reconnect of the bus is enoug
   reconnectBus();
   await clock.advance(0);
   expect(woken).toHaveLength(4);
+});
+
+test("every device is woken, however many wait: for those that a data plan holds back, nothing else does", async () => {
+  const { clock, waiting, woken, sweeper } = await start(undefined);
+  const assets = Array.from(
+    { length: 2 * MAX_UNDELIVERED + 1 },
+    (_, index) => `asset_${String(index).padStart(4, "0")}`,
+  );
+  waiting.push(...assets);
+  sweeper.sweepSoon();
+  await clock.advance(60_000);
+  await waitFor("every device is woken", () => woken.length >= assets.length);
+  expect(woken).toEqual(assets);
+  sweeper[Symbol.dispose]();
 });
