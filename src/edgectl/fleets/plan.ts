@@ -26,8 +26,9 @@ export function planFleet(
   current: { readonly fleet: Fleet; readonly newest: RevisionDetails | undefined } | undefined,
 ): FleetPlan {
   const { fleet } = file;
-  const fields = diffFields(fieldsOf(fleet), currentFields(current?.fleet));
-  const apps = planApps(file, current?.newest);
+  const gone = removedApps(current?.newest);
+  const fields = diffFields(fieldsOf(fleet), currentFields(current?.fleet)).map((each) => withNote(each, gone));
+  const apps = planApps(file, current?.newest, gone);
   const asks = apps.some(({ change, fields: changed }) => change !== "none" || changed.length > 0);
   const change = current === undefined ? "create" : fields.length > 0 ? "update" : "none";
   return { fleet: fleet.name, change, fields, apps, asks_for_revision: asks };
@@ -55,18 +56,36 @@ function diffFields(next: ReadonlyMap<string, unknown>, before: ReadonlyMap<stri
     if (isDeepStrictEqual(old, value)) return [];
     if (old === undefined) return [{ field, change: "add", new: value }];
     if (value === undefined) return [{ field, change: "remove", old }];
-    return [{ field, change: "change", old, new: value, ...noteOf(field, old, value) }];
+    return [{ field, change: "change", old, new: value }];
   });
 }
 
-/** Says what becomes of apps that the fleet gives up. */
-function noteOf(field: string, old: unknown, next: unknown): { readonly note?: string } {
-  if (field !== "apps" || !Array.isArray(old) || !Array.isArray(next)) return {};
-  const left = old.filter((name) => !next.includes(name));
-  return left.length === 0 ? {} : { note: `${left.join(", ")}: stays on devices, and belongs to no fleet` };
+/** The apps that the revision removes from devices. */
+function removedApps(newest: RevisionDetails | undefined): ReadonlySet<unknown> {
+  return new Set((newest?.entries ?? []).flatMap(({ name, absent }) => (absent === true ? [name] : [])));
 }
 
-function planApps({ apps, absent }: FleetFile, newest: RevisionDetails | undefined): AppPlan[] {
+/** Says what becomes of apps that the fleet gives up. */
+function withNote(change: FieldChange, gone: ReadonlySet<unknown>): FieldChange {
+  const { field, old, new: next } = change;
+  if (field !== "apps" || !Array.isArray(old) || !Array.isArray(next)) return change;
+  const left: unknown[] = old.filter((name) => !next.includes(name));
+  const notes = [left.filter((name) => !gone.has(name)), left.filter((name) => gone.has(name))].flatMap((names) =>
+    names.length === 0 ? [] : [`${names.join(", ")}: ${unnamedNote(names[0], gone)}, and belongs to no fleet`],
+  );
+  return notes.length === 0 ? change : { ...change, note: notes.join("; ") };
+}
+
+/** Says what becomes of an app that a revision does not name: it stays as it is, on each device. */
+function unnamedNote(name: unknown, gone: ReadonlySet<unknown>): string {
+  return gone.has(name) ? "is no longer removed from devices" : "stays on devices";
+}
+
+function planApps(
+  { apps, absent }: FleetFile,
+  newest: RevisionDetails | undefined,
+  gone: ReadonlySet<unknown>,
+): AppPlan[] {
   const before = new Map((newest?.entries ?? []).flatMap((entry) => currentApp(entry, newest)));
   const planned = apps.map((entry): AppPlan => {
     const old = before.get(entry.app.name);
@@ -74,7 +93,6 @@ function planApps({ apps, absent }: FleetFile, newest: RevisionDetails | undefin
     const change = old === undefined ? "create" : fields.length === 0 ? "none" : "update";
     return { app: entry.app.name, change, fields, unknown_fields: [] };
   });
-  const gone = new Set((newest?.entries ?? []).flatMap(({ name, absent: is }) => (is === true ? [name] : [])));
   const removed = absent.map((name): AppPlan => {
     const isNew = !gone.has(name);
     const fields: FieldChange[] = isNew ? [{ field: "absent", change: "add", note: "removed from devices" }] : [];
@@ -83,7 +101,7 @@ function planApps({ apps, absent }: FleetFile, newest: RevisionDetails | undefin
   const named = new Set([...apps.map(({ app }) => app.name), ...absent]);
   const dropped = [...before.keys(), ...gone].filter((name) => typeof name === "string" && !named.has(name));
   const unnamed = dropped.map((name): AppPlan => {
-    const field: FieldChange = { field: "app", change: "remove", note: "not in the file; stays on devices" };
+    const field: FieldChange = { field: "app", change: "remove", note: `not in the file; ${unnamedNote(name, gone)}` };
     return { app: String(name), change: "update", fields: [field], unknown_fields: [] };
   });
   return [...planned, ...removed, ...unnamed];

@@ -153,7 +153,7 @@ const CHANGES: Readonly<Record<string, string>> = {
   added: "new",
   changed: "changes",
   removed: "removed from devices",
-  not_named: "not named; stays on devices",
+  not_named: "not named; stays as it is",
   same: "nothing differs",
 };
 

@@ -90,3 +90,26 @@ test("an app that the file no longer names stays on devices, and that is said", 
   expect(plan.fields).toMatchObject([{ field: "apps", note: "web: stays on devices, and belongs to no fleet" }]);
   expect(plan.apps[1]).toMatchObject({ app: "web", fields: [{ note: "not in the file; stays on devices" }] });
 });
+
+test("what the newest revision removes, and the file no longer names, is not said to stay on devices", () => {
+  const text = "  db: {image: 'db:1'}\nabsent: [web]\n";
+  const db = { app: { name: "db", image: "db@sha256:0" }, depends_on: [] };
+  const current = present(
+    text,
+    [db, { name: "web", absent: true }],
+    [{ ...IMAGES[0]!, name: "db", written_image: "db:1" }],
+  );
+  const plan = planFleet(read("  db: {image: 'db:1'}\n"), current);
+  expect(plan.fields).toMatchObject([
+    { field: "apps", note: "web: is no longer removed from devices, and belongs to no fleet" },
+  ]);
+  expect(plan.apps[1]).toMatchObject({
+    app: "web",
+    change: "update",
+    fields: [{ note: "not in the file; is no longer removed from devices" }],
+  });
+  const both = planFleet(read("  mq: {image: 'mq:1'}\n"), current);
+  expect(both.fields[0]?.note).toBe(
+    "db: stays on devices, and belongs to no fleet; web: is no longer removed from devices, and belongs to no fleet",
+  );
+});
