@@ -16,7 +16,12 @@ import { SEND_TIMEOUT_MS } from "../../src/control-plane/alerts/channels/channel
 import { MAX_SENDING } from "../../src/control-plane/alerts/messenger.ts";
 import { CHANNEL_PATIENCE_MS, DELIVERY_LIFETIME_MS } from "../../src/control-plane/core/alerts/delivery.ts";
 import { MAX_GROUPS_PER_HOUR } from "../../src/control-plane/core/alerts/grouping.ts";
-import { DELIVERY_RETENTION_MS, MAX_RESOLVED_ALERTS, MAX_SILENCES } from "../../src/control-plane/store/alerts.ts";
+import {
+  DELIVERY_RETENTION_MS,
+  MAX_RESOLVED_ALERTS,
+  MAX_SCANNED_ALERTS,
+  MAX_SILENCES,
+} from "../../src/control-plane/store/alerts.ts";
 import { MAX_NAMES } from "../../src/control-plane/store/sql/alert-outbox.ts";
 import { MAX_ALERT_CHANNELS, MAX_ALERT_ROUTES, MAX_ALERT_RULES } from "../../src/protocol/alerts/settings.ts";
 import { CHECKS_COOKIE_S } from "../../src/control-plane/api/people/oidc.ts";
@@ -126,6 +131,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "values in a request body": `${count(JSON_LIMITS.request.maxValues)}, nested ${MAX_NESTING_DEPTH} deep`,
   "specifications behind one page of deployments": mib(MAX_PAGE_BYTES),
   "deployments looked at for one page of the account's": count(MAX_SCANNED),
+  "alerts looked at for one page of a list": count(MAX_SCANNED_ALERTS),
   "one page of the usage of all SIMs": `${seconds(MAX_PAGE_MS)}, or ${count(MAX_PAGE_ENTRIES)} entries`,
   "usage asked for at once": `${MAX_USAGE_DAYS} days`,
   "history asked for at once: of one asset, of many": `${MAX_HISTORY_DAYS} days, ${MAX_SUMMARY_DAYS} days`,

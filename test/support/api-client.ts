@@ -9,7 +9,7 @@ export interface ApiResponse {
 
 export interface ApiClient {
   get(path: string): Promise<ApiResponse>;
-  post(path: string, body: unknown): Promise<ApiResponse>;
+  post(path: string, body?: unknown): Promise<ApiResponse>;
   put(path: string, body: unknown): Promise<ApiResponse>;
   patch(path: string, body: unknown): Promise<ApiResponse>;
   delete(path: string): Promise<ApiResponse>;

@@ -47,6 +47,7 @@ import { createFleet, getFleet, listFleets, removeFleet, updateFleet } from "./f
 import { reapplyFleet } from "./fleets/reapply.ts";
 import { listMembers } from "./fleets/members.ts";
 import { createRevision, diffRevision, getRevision, listRevisions } from "./fleets/revisions.ts";
+import { acknowledgeAlert, acknowledgeAlertGroup, listAlerts } from "./alerts/alerts.ts";
 import { listAgentReleases } from "./releases/list-agent-releases.ts";
 import { rolloutCommands } from "./rollouts/commands.ts";
 import { createRollout } from "./rollouts/create-rollout.ts";
@@ -162,6 +163,9 @@ export const ROUTES: readonly Route[] = [
   changeEnrolmentSettings,
   listNetworkGroups,
   listAgentReleases,
+  listAlerts,
+  acknowledgeAlert,
+  acknowledgeAlertGroup,
   getSession,
   deleteSession,
   changePassword,

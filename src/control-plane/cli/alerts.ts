@@ -70,7 +70,7 @@ export function addAlertsCommands(program: Command, context: CliContext): void {
 
 async function list(store: Store, { account, resolved }: AccountOptions & { readonly resolved?: true }) {
   await requireAccount(store, account);
-  const found = await store.alerts.list(account, { state: resolved ? "resolved" : "firing" }, MAX_LISTED);
+  const { alerts: found } = await store.alerts.list(account, { state: resolved ? "resolved" : "firing" }, MAX_LISTED);
   return found.map((alert) => ({
     id: alert.id,
     condition: alert.condition,

@@ -1,5 +1,6 @@
 import type { AlertCondition, AlertSeverity, AlertSubjectKind } from "../../protocol/alerts/condition.ts";
 import type { AlertRouteBody, AlertRule } from "../../protocol/alerts/settings.ts";
+import type { SelectorTerm } from "../../protocol/fleets/selector.ts";
 import type { AlertChange, Observation, OpenAlert } from "../core/alerts/alert.ts";
 import type { AlertGroup, Assignment, GroupCounts, GroupStep } from "../core/alerts/grouping.ts";
 import type { DeliveryStep } from "../core/alerts/delivery.ts";
@@ -10,6 +11,8 @@ import type { Precondition } from "./precondition.ts";
 
 /** How many alerts that are resolved an account keeps; older ones are removed. */
 export const MAX_RESOLVED_ALERTS = 10_000;
+/** As many alerts are looked at for one page of a list. */
+export const MAX_SCANNED_ALERTS = 2_000;
 /** Maximum number of silences of an account that have not ended. */
 export const MAX_SILENCES = 200;
 /** How long what was sent is listed. */
@@ -36,12 +39,20 @@ export interface AlertFilter {
   readonly severity?: AlertSeverity | undefined;
   readonly subjectId?: string | undefined;
   readonly groupId?: string | undefined;
+  /** Only those about assets that match it now, unless it has no terms. */
+  readonly selector?: readonly SelectorTerm[] | undefined;
 }
 
 /** A place in a list of alerts, newest first. */
 export interface AlertCursor {
   readonly firedAtMs: number;
   readonly id: string;
+}
+
+export interface AlertPage {
+  readonly alerts: readonly StoredAlert[];
+  /** Where the next page begins; `undefined` on the last one. */
+  readonly next: AlertCursor | undefined;
 }
 
 /** What the conditions of an account are looked up for. */
@@ -97,7 +108,10 @@ export interface AlertStore {
   change(accountId: string, changes: readonly AlertChange[], ids: readonly string[], nowMs: number): Promise<void>;
   /** Removes what is resolved, beyond the newest `MAX_RESOLVED_ALERTS` of the account. */
   removeSurplus(accountId: string): Promise<void>;
-  list(accountId: string, filter: AlertFilter, limit: number, after?: AlertCursor): Promise<readonly StoredAlert[]>;
+  /** Looks at `MAX_SCANNED_ALERTS` alerts at most: a page may have fewer than `limit`, and be followed by others. */
+  list(accountId: string, filter: AlertFilter, limit: number, after?: AlertCursor): Promise<AlertPage>;
+  /** Returns an alert that fires or is over. */
+  find(accountId: string, id: string): Promise<StoredAlert | undefined>;
   countFiring(accountId: string): Promise<{ readonly firing: number; readonly unacknowledged: number }>;
   /** Returns how many alerts that fire nobody had acknowledged. The entry is stored if there are any. */
   acknowledge(
@@ -217,6 +231,8 @@ export interface DeliveryFilter {
 
 /** What is told together, and the outbox of messages. */
 export interface AlertOutboxStore {
+  /** Whether the account has the group, closed or not. */
+  hasGroup(accountId: string, id: string): Promise<boolean>;
   /** Returns the groups of an account that are not closed. */
   listGroups(accountId: string): Promise<readonly AlertGroup[]>;
   /** Stores new members and the groups they are the first of, in one transaction. The groups are due then. */

@@ -3,7 +3,9 @@ import type { AttentionReason } from "../assets/attention.ts";
 
 /** How much an alert matters. The order is from most to least. */
 const ALERT_SEVERITIES = ["critical", "warning", "info"] as const;
-export const alertSeveritySchema = z.enum(ALERT_SEVERITIES).meta({ id: "AlertSeverity" });
+export const alertSeveritySchema = z
+  .enum(ALERT_SEVERITIES)
+  .meta({ id: "AlertSeverity", description: "How much it matters." });
 export type AlertSeverity = z.output<typeof alertSeveritySchema>;
 
 /** What an alert is about. */
@@ -90,7 +92,7 @@ export const ALERT_CONDITIONS = {
 
 export type AlertCondition = keyof typeof ALERT_CONDITIONS;
 const NAMES = Object.keys(ALERT_CONDITIONS) as [AlertCondition, ...AlertCondition[]];
-export const alertConditionSchema = z.enum(NAMES).meta({ id: "AlertCondition" });
+export const alertConditionSchema = z.enum(NAMES).meta({ id: "AlertCondition", description: "What is the matter." });
 
 /** Conditions of apps and of the device itself, which say nothing new while the device is away. */
 export const INHIBITED_WHILE_AWAY: ReadonlySet<AlertCondition> = new Set<AlertCondition>([

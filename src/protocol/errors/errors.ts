@@ -1,4 +1,5 @@
 import { AGENT_UPDATE_ERRORS } from "./agent-update-errors.ts";
+import { ALERT_ERRORS } from "./alert-errors.ts";
 import { ENROLMENT_ERRORS } from "./enrolment-errors.ts";
 import { FLEET_ERRORS } from "./fleet-errors.ts";
 import { REPEATED_CHANGE_ERRORS } from "./repeated-change-errors.ts";
@@ -284,6 +285,7 @@ export const ERRORS = {
   ...REMOTE_ACCESS_ERRORS,
   ...PEOPLE_ERRORS,
   ...FLEET_ERRORS,
+  ...ALERT_ERRORS,
   Unauthorized: {
     message: "The API key is missing, wrong, revoked or has expired.",
     http: 401,

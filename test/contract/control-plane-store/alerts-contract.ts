@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { NO_HABITS } from "../../../src/control-plane/core/alerts/habits.ts";
 import type { Asset } from "../../../src/control-plane/core/asset.ts";
-import type { AlertTime } from "../../../src/control-plane/store/alerts.ts";
+import { type AlertTime, MAX_SCANNED_ALERTS } from "../../../src/control-plane/store/alerts.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import type { RolloutFields } from "../../../src/control-plane/core/fleets/rollout.ts";
 import { rolloutStrategySchema } from "../../../src/protocol/fleets/rollout-strategy.ts";
@@ -63,7 +63,7 @@ export function alertsContract(harness: StoreHarness): void {
         ["alr_3", "pending", undefined],
       ]);
       // Nobody is told of what is pending.
-      expect((await alerts.list(ACCOUNT, { state: "firing" }, 10)).map(({ id }) => id)).toEqual(["alr_1"]);
+      expect((await alerts.list(ACCOUNT, { state: "firing" }, 10)).alerts.map(({ id }) => id)).toEqual(["alr_1"]);
       const clear = { kind: "clear", id: "alr_3", clearSinceMs: NOW + 1 } as const;
       await alerts.change(ACCOUNT, [{ kind: "fire", id: "alr_3", severity: "info" }, clear], [], NOW + 5);
       expect(await alerts.countFiring(ACCOUNT)).toEqual({ firing: 2, unacknowledged: 2 });
@@ -87,7 +87,10 @@ export function alertsContract(harness: StoreHarness): void {
       );
       await alerts.change(ACCOUNT, [{ kind: "resolve", id: "alr_1" }], [], NOW + 99);
       expect(
-        (await alerts.list(ACCOUNT, { state: "resolved" }, 10)).map(({ id, resolvedAtMs }) => [id, resolvedAtMs]),
+        (await alerts.list(ACCOUNT, { state: "resolved" }, 10)).alerts.map(({ id, resolvedAtMs }) => [
+          id,
+          resolvedAtMs,
+        ]),
       ).toEqual([["alr_1", NOW + 9]]);
       expect((await alerts.listOpen(ACCOUNT)).map(({ id }) => id)).toEqual(["alr_3"]);
       await alerts.change(ACCOUNT, [opening(mine)], ["alr_4"], NOW + 100);
@@ -104,13 +107,48 @@ export function alertsContract(harness: StoreHarness): void {
         await alerts.change(ACCOUNT, [opening(asset, fields)], [`alr_${at}`], NOW);
       }
       const ids = async (filter: object, after?: { firedAtMs: number; id: string }) =>
-        (await alerts.list(ACCOUNT, { state: "firing", ...filter }, 10, after)).map(({ id }) => id);
+        (await alerts.list(ACCOUNT, { state: "firing", ...filter }, 10, after)).alerts.map(({ id }) => id);
       expect(await ids({})).toEqual(["alr_1", "alr_0"]);
       expect(await ids({}, { firedAtMs: NOW + 1, id: "alr_1" })).toEqual(["alr_0"]);
       expect(await ids({ condition: "disk_low", severity: "critical" })).toEqual(["alr_0"]);
       expect(await ids({ subjectId: assets[1]?.uuid })).toEqual(["alr_1"]);
       expect(await ids({ severity: "info" })).toEqual([]);
       expect(await ids({ groupId: "grp_none" })).toEqual([]);
+      await store.assetSettings.changeTags(
+        assets[0]?.uuid ?? "",
+        new Map([["role", "kiosk"]]),
+        false,
+        audit("asset.tagged"),
+      );
+      const selector = [{ op: "in", key: "role", values: ["kiosk"] }] as const;
+      expect(await ids({ selector })).toEqual(["alr_0"]);
+      expect(await ids({ selector: [] })).toEqual(["alr_1", "alr_0"]);
+      const first = await alerts.list(ACCOUNT, { state: "firing" }, 1);
+      expect([first.alerts.length, first.next]).toEqual([1, { firedAtMs: NOW + 1, id: "alr_1" }]);
+      expect((await alerts.list(ACCOUNT, { state: "firing" }, 1, first.next)).next).toBeUndefined();
+      expect((await alerts.list(ACCOUNT, { state: "firing" }, 2)).next).toBeUndefined();
+    });
+
+    test("a page looks at a bounded number of alerts, and the next one goes on behind them", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alerts } = store;
+      const asset = await register(store, someAsset());
+      const about = (at: number) =>
+        ({
+          subject: { kind: "asset", id: at === 0 ? asset.uuid : `gone-${at}`, name: "GW" } as const,
+          condition: at === 0 ? "disk_low" : "device_offline",
+          firedAtMs: NOW + at,
+        }) as const;
+      const changes = Array.from({ length: MAX_SCANNED_ALERTS + 1 }, (_, at) => opening(asset, about(at)));
+      const ids = changes.map((_, at) => `alr_${String(at).padStart(5, "0")}`);
+      await alerts.change(ACCOUNT, changes, ids, NOW);
+      const filter = { state: "firing", condition: "disk_low" } as const;
+      const first = await alerts.list(ACCOUNT, filter, 10);
+      expect(first).toEqual({ alerts: [], next: { firedAtMs: NOW + 1, id: "alr_00001" } });
+      const { alerts: found, next } = await alerts.list(ACCOUNT, filter, 10, first.next);
+      expect([found.map(({ id }) => id), next]).toEqual([["alr_00000"], undefined]);
+      // By an index, whatever was about other assets.
+      expect((await alerts.list(ACCOUNT, { ...filter, subjectId: asset.uuid }, 10)).alerts).toHaveLength(1);
     });
 
     test("the account's own are acknowledged once, by id or as a group, with an entry in the audit log", async () => {
@@ -131,13 +169,17 @@ export function alertsContract(harness: StoreHarness): void {
       expect(await by(ACCOUNT, { ids: ["alr_1", "alr_none"] })).toBe(1);
       expect(await by(ACCOUNT, { ids: ["alr_1"] })).toBe(0);
       expect(await by(ACCOUNT, { groupId: "grp_1" })).toBe(1);
+      const has = [alertOutbox.hasGroup(ACCOUNT, "grp_1"), alertOutbox.hasGroup(STRANGER, "grp_1")];
+      expect(await Promise.all(has)).toEqual([true, false]);
+      const found = [alerts.find(ACCOUNT, "alr_1"), alerts.find(STRANGER, "alr_1")];
+      expect((await Promise.all(found)).map((alert) => alert?.id)).toEqual(["alr_1", undefined]);
       expect(
         (await alerts.listOpen(ACCOUNT)).map(({ isAcknowledged, routeIds }) => [isAcknowledged, routeIds]),
       ).toEqual([
         [true, []],
         [true, ["night"]],
       ]);
-      expect((await alerts.list(ACCOUNT, { state: "firing", groupId: "grp_1" }, 9))[0]).toMatchObject({
+      expect((await alerts.list(ACCOUNT, { state: "firing", groupId: "grp_1" }, 9)).alerts[0]).toMatchObject({
         acknowledgedAtMs: NOW + 1,
         acknowledgedBy: "Ada",
       });

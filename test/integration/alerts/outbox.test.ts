@@ -17,7 +17,7 @@ async function openWithAccount(): Promise<Store> {
 
 const texts = (received: readonly Received[]) => received.map(({ message }) => message.text);
 const firing = async (store: Store) =>
-  (await store.alerts.list(ACCOUNT, { state: "firing" }, 100))
+  (await store.alerts.list(ACCOUNT, { state: "firing" }, 100)).alerts
     .map(({ condition, subject }) => `${condition} ${subject.name}`)
     .toSorted();
 

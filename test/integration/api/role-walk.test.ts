@@ -7,6 +7,7 @@ import { QUICK_HASH } from "../../support/control-plane/people.ts";
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
 import { startHeldRollout } from "../../support/fleets/held-rollout.ts";
 import { readDocument } from "../../support/openapi/read-document.ts";
+import { groupAlert, openAlert } from "../../support/alerts/open-alert.ts";
 import { type SampleRequest, sampleRequests } from "../../support/openapi/sample-requests.ts";
 
 /** Who may call an operation: principals from this role on, any principal, a person who is signed in, or everybody. */
@@ -55,6 +56,9 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "PATCH /v1/enrolment-settings": row("admin", 200),
   "GET /v1/network-groups": row("viewer", 200),
   "GET /v1/agent-releases": row("viewer", 200),
+  "GET /v1/alerts": row("viewer", 200),
+  "POST /v1/alerts/{alert_id}/acknowledge": row("operator", 200, 404),
+  "POST /v1/alert-groups/{group_id}/acknowledge": row("operator", 200, 404),
   "GET /v1/assets/{asset_id}/edge/apps": row("viewer", 200, 404),
   "POST /v1/assets/{asset_id}/edge/apps": row("operator", 200, 404),
   "POST /v1/assets/{asset_id}/edge/apply": row("operator", 200, 404),
@@ -243,6 +247,8 @@ async function targetOf({ path }: SampleRequest): Promise<string> {
   if (path.includes("{deployment_id}")) values["deployment_id"] = await deploy(values["asset_id"] ?? "");
   if (path.includes("{user_id}")) values["user_id"] = (await control.session(account, { role: "viewer" })).user.id;
   if (path.includes("{key_id}")) values["key_id"] = (await control.key(account, [])).keyId;
+  if (/\{(?:alert|group)_id\}/.test(path)) values["alert_id"] = await openAlert(control, account);
+  if (path.includes("{group_id}")) values["group_id"] = await groupAlert(control, account, values["alert_id"] ?? "");
   const query = Object.entries(QUERIES).find(([end]) => path.endsWith(end))?.[1] ?? "";
   return path.replaceAll(/\{(\w+)\}/g, (_match, name: string) => values[name] ?? name) + query;
 }

@@ -1,3 +1,4 @@
+import { groupAlert, openAlert } from "../alerts/open-alert.ts";
 import { startHeldRollout } from "../fleets/held-rollout.ts";
 import type { ControlPlane, TestAccount } from "../control-plane.ts";
 import { someProSim, someSuperSim } from "../control-plane/sims.ts";
@@ -9,6 +10,7 @@ export type FillPath = (template: string) => string;
 export async function accountTargets(control: ControlPlane, account: TestAccount): Promise<FillPath> {
   const asset = await control.asset(account, { supersim: someSuperSim(), prosim: someProSim() });
   const { fleet, rolloutId: rollout_id } = await startHeldRollout(control, account, asset);
+  const alert_id = await openAlert(control, account);
   const values = {
     asset_id: asset.uuid,
     fleet,
@@ -21,6 +23,8 @@ export async function accountTargets(control: ControlPlane, account: TestAccount
     deployment_id: await failedDeployment(control, account, asset.uuid),
     user_id: (await control.session(account, { role: "viewer" })).user.id,
     key_id: (await control.key(account, [])).keyId,
+    alert_id,
+    group_id: await groupAlert(control, account, alert_id),
   };
   return (template) =>
     template.replaceAll(/\{(\w+)\}/g, (_match, name: string) => {

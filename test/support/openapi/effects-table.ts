@@ -18,6 +18,8 @@ export const FLOORS = {
   replaces: "operator",
   /** A rollout is approved. By somebody else than its maker: see test/adversary/one-person.test.ts. */
   approves: "operator",
+  /** People are told less of an alert. */
+  quiets: "operator",
   /** A rollout needs no approval where the fleet requires it. */
   waives: "admin",
   /** Somebody else gets access, or has it for longer. */
@@ -155,6 +157,9 @@ export const TABLE: Readonly<Record<string, Row>> = {
   "DELETE /v1/assets/{asset_id}/hold": row("operator", "runs"),
   "GET /v1/network-groups": read("viewer"),
   "GET /v1/agent-releases": read("viewer"),
+  "GET /v1/alerts": read("viewer", `${PAGE} ?state ?condition ?severity ?selector ?asset ?group`),
+  "POST /v1/alerts/{alert_id}/acknowledge": row("operator", "quiets"),
+  "POST /v1/alert-groups/{group_id}/acknowledge": row("operator", "quiets"),
 
   "GET /v1/fleets": read("viewer", PAGE),
   "POST /v1/fleets": row("operator", ["joins", "runs"], {

@@ -55,6 +55,7 @@ export async function serveOpenApi(api: Api): Promise<void> {
       tags: [
         { name: "Assets", description: "Connected edge devices." },
         { name: "History", description: "How assets were." },
+        { name: "Alerts", description: "What is the matter." },
         { name: "Usage", description: "Usage of SIMs." },
         {
           name: "Apps",

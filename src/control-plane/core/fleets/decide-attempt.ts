@@ -222,6 +222,8 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   HoldNotFound: FAILED,
   RolloutStateConflict: FAILED,
   ApprovalBySameUser: FAILED,
+  AlertNotFound: FAILED,
+  AlertGroupNotFound: FAILED,
   Unauthorized: FAILED,
   CrossSiteRequest: FAILED,
   NotFound: FAILED,

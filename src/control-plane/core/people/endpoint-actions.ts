@@ -50,6 +50,8 @@ export const ENDPOINT_ACTIONS: Readonly<Record<string, AuditAction>> = {
   "POST /v1/fleets/:fleet/rollouts/:rollout_id/cancel": "rollout.cancelled",
   "POST /v1/fleets/:fleet/rollouts/:rollout_id/rollback": "rollout.reverted",
   "POST /v1/fleets/:fleet/rollouts/:rollout_id/retry": "rollout.created",
+  "POST /v1/alerts/:alert_id/acknowledge": "alert.acknowledged",
+  "POST /v1/alert-groups/:group_id/acknowledge": "alert.acknowledged",
   "POST /v1/setup": "user.created",
   "POST /v1/session": "session.opened",
   "DELETE /v1/session": "session.closed",

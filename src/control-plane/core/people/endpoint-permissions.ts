@@ -44,6 +44,10 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "GET /v1/overview": "assets.read",
   "GET /v1/events": "events.read",
 
+  "GET /v1/alerts": "alerts.read",
+  "POST /v1/alerts/:alert_id/acknowledge": "alerts.manage",
+  "POST /v1/alert-groups/:group_id/acknowledge": "alerts.manage",
+
   "GET /v1/assets": "assets.read",
   "POST /v1/assets": "assets.register",
   "POST /v1/bulk/assets": "assets.register",

@@ -4,7 +4,7 @@ export { ROLES, type Role };
 
 /** What a principal may do in its account. Each endpoint needs one of them: see `ENDPOINT_PERMISSIONS`. */
 export const ROLE_PERMISSIONS = {
-  viewer: ["assets.read", "apps.read", "deployments.read", "usage.read", "events.read", "fleets.read"],
+  viewer: ["assets.read", "apps.read", "deployments.read", "usage.read", "events.read", "fleets.read", "alerts.read"],
   installer: ["assets.register", "assets.name", "enrolment.create", "logs.read"],
   // What brings an app, a value or a membership of a fleet to a device.
   operator: [
@@ -19,6 +19,7 @@ export const ROLE_PERMISSIONS = {
     "assets.variables",
     "fleets.manage",
     "fleets.roll_out",
+    "alerts.manage",
   ],
   admin: [
     "agents.update",

@@ -10,6 +10,7 @@ const GROUP_COLUMNS = `p.id, p.account_id, p.route, p.condition, p.severity, p.f
   p.last_sent_at_ms`;
 const LIST_GROUPS = /* sql */ `
   SELECT ${GROUP_COLUMNS} FROM alert_groups p WHERE p.account_id = ? AND p.is_closed = 0 ORDER BY p.opened_at_ms, p.id`;
+const HAS_GROUP = "SELECT 1 AS found FROM alert_groups WHERE id = ? AND account_id = ?";
 const INSERT_GROUP = /* sql */ `
   INSERT INTO alert_groups (id, account_id, route, condition, severity, first_since_ms, opened_at_ms, due_ms)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`;
@@ -120,6 +121,10 @@ export class SqlAlertOutboxStore implements AlertOutboxStore {
     this.#executor = executor;
     this.#listDue = listDueSql(executor.dialect);
     this.#claim = claimSql(executor.dialect);
+  }
+
+  async hasGroup(accountId: string, id: string): Promise<boolean> {
+    return (await this.#executor.one(HAS_GROUP, [id, accountId])) !== undefined;
   }
 
   async listGroups(accountId: string): Promise<readonly AlertGroup[]> {

@@ -4,10 +4,12 @@ import { type DeviceHabits, NO_HABITS } from "../../core/alerts/habits.ts";
 import {
   type AlertCursor,
   type AlertFilter,
+  type AlertPage,
   type AlertStore,
   type AlertTime,
   type ChangedDevice,
   MAX_RESOLVED_ALERTS,
+  MAX_SCANNED_ALERTS,
   type RoundState,
   type StoredAlert,
 } from "../alerts.ts";
@@ -15,6 +17,7 @@ import type { AuditEntry } from "../audit.ts";
 import { AlertObservations } from "./alert-observations.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
+import { matchesSql } from "./selector-sql.ts";
 import { change, type Value, type Work } from "./statement.ts";
 
 /** Accounts in which there may be something to tell: most of them, at most times, have nothing. */
@@ -70,10 +73,11 @@ const REMOVE_SURPLUS = /* sql */ `
 const COUNT_FIRING = /* sql */ `
   SELECT count(*) AS firing, coalesce(sum(CASE WHEN acknowledged_at_ms IS NULL THEN 1 ELSE 0 END), 0) AS unacknowledged
   FROM alerts WHERE account_id = ? AND state = 'firing'`;
-const LIST = /* sql */ `
-  SELECT id, condition, subject_kind, subject_id, subject_name, severity, state, since_ms, fired_at_ms, resolved_at_ms,
-    usual_pause_ms, acknowledged_at_ms, acknowledged_by
-  FROM alerts WHERE account_id = ?1 AND state = ?2 AND (fired_at_ms, id) < (CAST(?3 AS BIGINT), ?4)`;
+const COLUMNS = `id, condition, subject_kind, subject_id, subject_name, severity, state, since_ms, fired_at_ms, resolved_at_ms,
+  usual_pause_ms, acknowledged_at_ms, acknowledged_by`;
+const FIND = `SELECT ${COLUMNS} FROM alerts WHERE id = ? AND account_id = ? AND state <> 'pending'`;
+const SCANNED = "FROM alerts WHERE account_id = ?1 AND state = ?2 AND (fired_at_ms, id) < (CAST(?3 AS BIGINT), ?4)";
+const NEWEST_FIRST = "ORDER BY fired_at_ms DESC, id DESC";
 const acknowledgeSql = (of: string): string => /* sql */ `
   UPDATE alerts SET acknowledged_at_ms = ?, acknowledged_by = ?
   WHERE account_id = ? AND state = 'firing' AND acknowledged_at_ms IS NULL AND id IN ${of}`;
@@ -99,6 +103,8 @@ interface OpenRow {
   readonly routes: string | null;
   readonly tags: string | null;
 }
+
+type PositionRow = Pick<StoredRow, "id" | "fired_at_ms">;
 
 interface StoredRow extends Omit<OpenRow, "state" | "fired_at_ms"> {
   readonly state: StoredAlert["state"];
@@ -223,21 +229,43 @@ export class SqlAlertStore implements AlertStore {
     await this.#executor.change(REMOVE_SURPLUS, [accountId, SURPLUS_BATCH, MAX_RESOLVED_ALERTS]);
   }
 
-  async list(accountId: string, filter: AlertFilter, limit: number, after = NEWEST): Promise<readonly StoredAlert[]> {
+  async list(accountId: string, filter: AlertFilter, limit: number, after = NEWEST): Promise<AlertPage> {
     const values: Value[] = [accountId, filter.state, after.firedAtMs, after.id];
-    let sql = LIST;
-    const add = (condition: (parameter: string) => string, value: string | undefined): void => {
-      if (value === undefined) return;
-      values.push(value);
-      sql += ` AND ${condition(`?${values.length}`)}`;
+    const parameter = (value: Value): string => `?${values.push(value)}`;
+    // An index or a group has what these two look for.
+    let scanned = SCANNED;
+    if (filter.subjectId !== undefined) scanned += ` AND subject_id = ${parameter(filter.subjectId)}`;
+    if (filter.groupId !== undefined) scanned += ` AND id IN ${MEMBERS.replace("?", parameter(filter.groupId))}`;
+    const ofScan = [...values];
+    const criteria: string[] = [];
+    if (filter.condition !== undefined) criteria.push(`l.condition = ${parameter(filter.condition)}`);
+    if (filter.severity !== undefined) criteria.push(`l.severity = ${parameter(filter.severity)}`);
+    if (filter.selector !== undefined && filter.selector.length > 0) {
+      const matches = matchesSql(this.#executor.dialect, parameter(JSON.stringify(filter.selector)));
+      criteria.push(`EXISTS (SELECT 1 FROM assets a WHERE a.uuid = l.subject_id AND ${matches})`);
+    }
+    const scanLimit = criteria.length === 0 ? limit + 1 : MAX_SCANNED_ALERTS;
+    const where = criteria.length === 0 ? "" : `WHERE ${criteria.join(" AND ")}`;
+    const sql = `SELECT ${COLUMNS} FROM (SELECT * ${scanned} ${NEWEST_FIRST} LIMIT ${parameter(scanLimit)}) l
+      ${where} ${NEWEST_FIRST} LIMIT ${parameter(limit + 1)}`;
+    const rows = await this.#executor.all<StoredRow>(sql, values);
+    const last = rows.length > limit ? rows[limit - 1] : await this.#lastScanned(scanned, ofScan, scanLimit);
+    return {
+      alerts: rows.slice(0, limit).map(toStored),
+      next: last && { firedAtMs: last.fired_at_ms, id: last.id },
     };
-    add((parameter) => `condition = ${parameter}`, filter.condition);
-    add((parameter) => `severity = ${parameter}`, filter.severity);
-    add((parameter) => `subject_id = ${parameter}`, filter.subjectId);
-    add((parameter) => `id IN ${MEMBERS.replace("?", parameter)}`, filter.groupId);
-    values.push(limit);
-    sql += ` ORDER BY fired_at_ms DESC, id DESC LIMIT ?${values.length}`;
-    return (await this.#executor.all<StoredRow>(sql, values)).map(toStored);
+  }
+
+  /** Returns where a page ends for which as much was looked at as may be. */
+  async #lastScanned(scanned: string, values: readonly Value[], scanLimit: number): Promise<PositionRow | undefined> {
+    if (scanLimit < MAX_SCANNED_ALERTS) return undefined;
+    const sql = `SELECT id, fired_at_ms ${scanned} ${NEWEST_FIRST} LIMIT 1 OFFSET ?${values.length + 1}`;
+    return this.#executor.one<PositionRow>(sql, [...values, scanLimit - 1]);
+  }
+
+  async find(accountId: string, id: string): Promise<StoredAlert | undefined> {
+    const row = await this.#executor.one<StoredRow>(FIND, [id, accountId]);
+    return row && toStored(row);
   }
 
   async countFiring(accountId: string): Promise<{ readonly firing: number; readonly unacknowledged: number }> {

@@ -17,11 +17,12 @@ export const ALERTS = /* sql */ `
     resolved_at_ms BIGINT,
     usual_pause_ms BIGINT,
     acknowledged_at_ms BIGINT,
-    -- Who did, in JSON.
+    -- Name of who did, or the id.
     acknowledged_by TEXT
   );
   CREATE UNIQUE INDEX alerts_open ON alerts (account_id, condition, subject_id) WHERE state <> 'resolved';
   CREATE INDEX alerts_by_state ON alerts (account_id, state, fired_at_ms, id);
+  CREATE INDEX alerts_by_subject ON alerts (account_id, subject_id, state, fired_at_ms, id);
   CREATE INDEX alerts_resolved ON alerts (resolved_at_ms) WHERE state = 'resolved';
 
   CREATE TABLE alert_rules (

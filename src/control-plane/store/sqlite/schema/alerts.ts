@@ -17,11 +17,12 @@ export const ALERTS = /* sql */ `
     resolved_at_ms INTEGER,
     usual_pause_ms INTEGER,
     acknowledged_at_ms INTEGER,
-    -- Who did, in JSON.
+    -- Name of who did, or the id.
     acknowledged_by TEXT
   ) STRICT, WITHOUT ROWID;
   CREATE UNIQUE INDEX alerts_open ON alerts (account_id, condition, subject_id) WHERE state <> 'resolved';
   CREATE INDEX alerts_by_state ON alerts (account_id, state, fired_at_ms, id);
+  CREATE INDEX alerts_by_subject ON alerts (account_id, subject_id, state, fired_at_ms, id);
   CREATE INDEX alerts_resolved ON alerts (resolved_at_ms) WHERE state = 'resolved';
 
   CREATE TABLE alert_rules (

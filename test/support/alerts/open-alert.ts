@@ -1,0 +1,43 @@
+import { createId } from "../../../src/control-plane/accounts/secrets.ts";
+import type { AlertChange } from "../../../src/control-plane/core/alerts/alert.ts";
+import type { ControlPlane, TestAccount } from "../control-plane.ts";
+
+/** Lets an alert of the account fire. Returns its id. */
+export async function openAlert(
+  control: ControlPlane,
+  { accountId }: TestAccount,
+  fields: Partial<Extract<AlertChange, { kind: "open" }>["alert"]> = {},
+): Promise<string> {
+  const id = createId("alr_");
+  const nowMs = Math.floor(Date.now());
+  const alert = {
+    condition: "device_offline",
+    severity: "critical",
+    subject: { kind: "asset", id: `${id}-asset`, name: "GW-1" },
+    state: "firing",
+    sinceMs: nowMs,
+    firedAtMs: nowMs,
+    ...fields,
+  } as const;
+  await control.store.alerts.change(accountId, [{ kind: "open", alert, usualPauseMs: undefined }], [id], nowMs);
+  return id;
+}
+
+/** Puts an alert that fires into a group of its own. Returns the id of the group. */
+export async function groupAlert(control: ControlPlane, { accountId }: TestAccount, alertId: string): Promise<string> {
+  const id = createId("grp_");
+  const nowMs = Math.floor(Date.now());
+  const group = {
+    id,
+    routeId: "all",
+    condition: "device_offline",
+    severity: "critical",
+    firstSinceMs: nowMs,
+    openedAtMs: nowMs,
+    sends: 0,
+    sentTotal: 0,
+    lastSentAtMs: undefined,
+  } as const;
+  await control.store.alertOutbox.assign(accountId, [{ alertId, routeId: "all", group }], nowMs);
+  return id;
+}
