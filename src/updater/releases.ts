@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { DESCRIPTION } from "../lib/release/paths.ts";
 import { type ReleasesState, readReleases, type Trial } from "../lib/release/releases-state.ts";
-import { compareVersions } from "../lib/release/version-order.ts";
+import { compareVersions } from "../protocol/agents/version-order.ts";
 import type { Disk } from "./disk.ts";
 
 const UNPACKING = ".unpacking";

@@ -1,6 +1,6 @@
 import { type JsonKind, parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 import { ReleaseError } from "./release-error.ts";
-import { isVersion } from "./version-order.ts";
+import { isVersion } from "../../protocol/agents/version-order.ts";
 
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 

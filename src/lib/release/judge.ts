@@ -2,7 +2,7 @@ import { ReleaseError } from "./release-error.ts";
 import type { ReleasesState } from "./releases-state.ts";
 import type { Statement } from "./statement.ts";
 import type { UpdateRequest } from "./messages.ts";
-import { compareVersions } from "./version-order.ts";
+import { compareVersions } from "../../protocol/agents/version-order.ts";
 
 export interface InstallFacts {
   readonly statement: Pick<Statement, "version" | "floor">;

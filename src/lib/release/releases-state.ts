@@ -1,6 +1,6 @@
 import { accessSync, constants, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import { isVersion } from "./version-order.ts";
+import { isVersion } from "../../protocol/agents/version-order.ts";
 
 /** Starts of a version on trial without a confirmation, after which the device goes back. The launcher has the same number. */
 export const MAX_TRIAL_STARTS = 3;

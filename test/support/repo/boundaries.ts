@@ -167,12 +167,17 @@ const PARTS: readonly Part[] = [
   // Runs as root: nothing but Node.js and the formats of releases.
   {
     folder: "src/updater/",
-    mayImport: ["src/lib/release/", "src/lib/error-text.ts", "src/protocol/values/bounded-json.ts"],
+    mayImport: [
+      "src/lib/release/",
+      "src/lib/error-text.ts",
+      "src/protocol/agents/version-order.ts",
+      "src/protocol/values/bounded-json.ts",
+    ],
     packages: ["node:crypto", "node:fs", "node:path", "node:stream", "node:stream/promises", "node:zlib"],
   },
   {
     folder: "src/lib/release/",
-    mayImport: ["src/lib/error-text.ts", "src/protocol/values/bounded-json.ts"],
+    mayImport: ["src/lib/error-text.ts", "src/protocol/agents/version-order.ts", "src/protocol/values/bounded-json.ts"],
     packages: ["node:crypto", "node:fs", "node:path"],
   },
   { folder: "src/lib/", mayImport: ["src/protocol/"] },

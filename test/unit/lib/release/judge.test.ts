@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ReleasesState } from "../../../../src/lib/release/releases-state.ts";
-import { compareVersions } from "../../../../src/lib/release/version-order.ts";
+import { compareVersions } from "../../../../src/protocol/agents/version-order.ts";
 import { findObstacle, type InstallFacts } from "../../../../src/lib/release/judge.ts";
 
 const NOTHING: ReleasesState = {

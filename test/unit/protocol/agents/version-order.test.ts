@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compareVersions, isVersion } from "../../../../src/lib/release/version-order.ts";
+import { compareVersions, isVersion } from "../../../../src/protocol/agents/version-order.ts";
 
 const part = fc.oneof(fc.nat({ max: 12 }).map(String), fc.constantFrom(".", "~", "+", "a", "rc", "00", "Z"));
 const version = fc.array(part, { maxLength: 6 }).map((parts) => `1${parts.join("")}`);
