@@ -4,7 +4,7 @@ import { configSchema as controlConfig } from "../../src/control-plane/config/co
 import { ERRORS, type ErrorEntry } from "../../src/protocol/errors/errors.ts";
 import { rolloutStrategySchema } from "../../src/protocol/fleets/rollout-strategy.ts";
 import { composeReference } from "./compose-reference.ts";
-import { consoleTypes } from "./console-types.ts";
+import { apiTypes } from "./api-types.ts";
 import { configJsonSchema, configReference } from "./config-reference.ts";
 import { metricsReference } from "./metrics-reference.ts";
 import { manPage } from "./man-page.ts";
@@ -37,7 +37,7 @@ export const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: "config.example.json", generate: agentExample },
   { path: "config.schema.json", generate: () => configJsonSchema(agentConfig) },
   { path: "man/edge-agent.8", generate: manPage },
-  { path: "src/console/api/types.ts", generate: consoleTypes },
+  { path: "src/protocol/api-types.ts", generate: apiTypes },
 ];
 
 /** Returns the current content of the file, formatted as `npm run check` requires. */

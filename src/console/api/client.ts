@@ -1,8 +1,9 @@
 import { noteResponse, noteUnreachable } from "./reachability.ts";
 import { ApiFailure, readFailure } from "./failure.ts";
-import type { AllOperations, OperationName } from "./operations.ts";
+import type { Operations } from "../../protocol/api-types.ts";
 
-type PathNames<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | PathNames<Rest> : never;
+export type OperationName = keyof Operations;
+
 type Part<Name extends string, Value> = [Value] extends [undefined]
   ? { readonly [key in Name]?: undefined }
   : { readonly [key in Name]: Value };
@@ -11,15 +12,13 @@ type Part<Name extends string, Value> = [Value] extends [undefined]
 export type CallOptions<Name extends OperationName> = {
   readonly signal?: AbortSignal | undefined;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly query?: AllOperations[Name]["query"];
-} & Part<"body", AllOperations[Name]["body"]> &
-  ([PathNames<Name>] extends [never]
-    ? { readonly path?: undefined }
-    : { readonly path: Readonly<Record<PathNames<Name>, string>> });
+  readonly query?: Operations[Name]["query"];
+} & Part<"body", Operations[Name]["body"]> &
+  Part<"path", Operations[Name]["path"]>;
 
 /** The options, which may be left out where none is required. */
-export type Arguments<Name extends OperationName> = [PathNames<Name>, AllOperations[Name]["body"]] extends [
-  never,
+export type Arguments<Name extends OperationName> = [Operations[Name]["path"], Operations[Name]["body"]] extends [
+  undefined,
   undefined,
 ]
   ? [options?: CallOptions<Name>]
@@ -29,11 +28,11 @@ export type Arguments<Name extends OperationName> = [PathNames<Name>, AllOperati
 export async function call<Name extends OperationName>(
   name: Name,
   ...[options]: Arguments<Name>
-): Promise<AllOperations[Name]["response"]> {
+): Promise<Operations[Name]["response"]> {
   const response = await send(name, ...([options] as Arguments<Name>));
   // Not only of 204: a proxy may leave out the body of others.
   const text = await response.text();
-  return (text === "" ? undefined : JSON.parse(text)) as AllOperations[Name]["response"];
+  return (text === "" ? undefined : JSON.parse(text)) as Operations[Name]["response"];
 }
 
 /** Performs an operation of the API and returns the response, whose body is a stream. Throws `Failure`. */

@@ -1,6 +1,6 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { KEYS } from "./keys.ts";
-import type { Session } from "./types.ts";
+import type { Session } from "../../protocol/api-types.ts";
 
 /** Other tabs of the browser share the cookie, and so the session: each says when it has begun or ended one. */
 const channel = new BroadcastChannel("session");

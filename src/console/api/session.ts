@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient, type UseQueryResult } from "@tanstack/react-query";
 import { createContext, use } from "react";
-import type { Session } from "./types.ts";
+import type { Session } from "../../protocol/api-types.ts";
 import { call } from "./client.ts";
 import { KEYS } from "./keys.ts";
 import { forgetOthers } from "./session-change.ts";

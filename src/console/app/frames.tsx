@@ -15,7 +15,7 @@ import shellClasses from "./shell.module.css";
 import { useQueryClient } from "@tanstack/react-query";
 import { toFailure } from "../api/failure.ts";
 import { KEYS } from "../api/keys.ts";
-import type { Session } from "../api/types.ts";
+import type { Session } from "../../protocol/api-types.ts";
 import { identityOf, onSessionChanged } from "../api/session-change.ts";
 import { followAccount, type Position } from "../live/account-stream.ts";
 import { eventHandler } from "../live/events.ts";

@@ -1,6 +1,6 @@
 import { NativeSelect } from "@mantine/core";
 import type { ReactNode } from "react";
-import type { Role } from "../api/types.ts";
+import type { Role } from "../../protocol/api-types.ts";
 
 /** What each role may do, in the order of the roles. */
 const ROLE_TEXTS: Readonly<Record<Role, string>> = {

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { type ApiClient, apiPath } from "./client.ts";
+import type { ApiClient } from "./client.ts";
+import { requestOf } from "./request.ts";
 
 const releaseSchema = z.looseObject({
   version: z.string(),
@@ -13,5 +14,5 @@ const listSchema = z.looseObject({ agent_releases: z.array(releaseSchema) });
 
 /** Lists the releases of the agent that the service has. */
 export function listAgentReleases(client: ApiClient): Promise<z.output<typeof listSchema>> {
-  return client.json({ path: apiPath("v1", "agent-releases") }, listSchema);
+  return client.json(requestOf("GET /v1/agent-releases"), listSchema);
 }

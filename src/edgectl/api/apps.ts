@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { type ApiClient, apiPath } from "./client.ts";
+import type { ApiClient } from "./client.ts";
+import { requestOf } from "./request.ts";
 import { anyObject } from "../../protocol/values/scalars.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { parseJson } from "../../lib/parse-json.ts";
 import { EXIT, Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
-import { openLines } from "./event-stream.ts";
+import { readMessages } from "./event-stream.ts";
 
 const portSchema = z.looseObject({
   host_port: z.number(),
@@ -52,27 +52,26 @@ const appDetailSchema = appSchema.extend({
 });
 export type AppDetail = z.output<typeof appDetailSchema>;
 
-/** Returns the path of an asset's apps, of one app, or of a resource below it. */
-export function appsPath(asset: string, ...rest: readonly string[]): string {
-  return apiPath("v1", "assets", asset, "edge", "apps", ...rest);
-}
-
 export function listApps(client: ApiClient, asset: string): Promise<AppList> {
-  return client.json({ path: appsPath(asset) }, appListSchema);
+  return client.json(requestOf("GET /v1/assets/{asset_id}/edge/apps", { path: { asset_id: asset } }), appListSchema);
 }
 
 /** @param reveal requests the values of the app's environment from the device; they are masked otherwise */
 export function getApp(client: ApiClient, asset: string, app: string, reveal: boolean): Promise<AppDetail> {
   const query = { reveal: reveal ? "environments" : undefined };
-  return client.json({ path: appsPath(asset, app), query }, appDetailSchema);
+  const options = { path: { asset_id: asset, name: app }, query };
+  return client.json(requestOf("GET /v1/assets/{asset_id}/edge/apps/{name}", options), appDetailSchema);
 }
 
-const CONTENT_TYPE = "application/x-ndjson";
+const NDJSON = "application/x-ndjson";
+
+/** The error that ends a stream of lines. */
+const errorLineSchema = z.looseObject({ error: z.looseObject({ code: z.string(), message: z.string() }) });
 
 const entrySchema = z.union([
   z.looseObject({ stream: z.string(), timestamp: z.string(), text: z.string() }),
   z.looseObject({ omitted_lines: z.number(), omitted_bytes: z.number() }),
-  z.looseObject({ error: z.looseObject({ code: z.string(), message: z.string() }) }),
+  errorLineSchema,
 ]);
 type Entry = z.output<typeof entrySchema>;
 
@@ -99,34 +98,30 @@ export async function* readAppLogs(
   query: LogsQuery,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): AsyncGenerator<LogEntry> {
-  const request = {
-    path: appsPath(asset, app, "logs"),
+  const request = requestOf("GET /v1/assets/{asset_id}/edge/apps/{name}/logs", {
+    path: { asset_id: asset, name: app },
     query: {
       tail: query.tail,
       since: query.since,
       follow: query.follow ? "true" : undefined,
       previous: query.previous === true ? "true" : undefined,
     },
-    headers: { Accept: CONTENT_TYPE },
-  };
-  using stream = await openLines(client, request, { clock, signal, contentType: CONTENT_TYPE });
-  for await (const { text } of stream.lines) {
-    // Empty lines keep the connection alive.
-    if (text.trim() === "") continue;
-    const entry = parseEntry(text);
-    if (!("error" in entry)) {
-      yield entry;
-      continue;
-    }
-    const { code, message } = entry.error as { code: string; message: string };
-    throw new Failure(message, { exitCode: EXIT.failed, code, hint: hintFor(code) });
+    headers: { Accept: NDJSON },
+  });
+  const options = { clock, signal, contentType: NDJSON, refuse: () => notA("log entry") } as const;
+  for await (const entry of readMessages(client, request, entrySchema, options)) {
+    if ("error" in entry) throw toFailure(entry);
+    yield entry;
   }
 }
 
-function parseEntry(line: string): Entry {
-  const parsed = entrySchema.safeParse(parseJson(line, "response"));
-  if (parsed.success) return parsed.data;
-  throw new Failure("The service sent a line that is not a log entry.", { exitCode: EXIT.unreachable });
+function toFailure(line: unknown): Failure {
+  const { code, message } = (line as z.output<typeof errorLineSchema>).error;
+  return new Failure(message, { exitCode: EXIT.failed, code, hint: hintFor(code) });
+}
+
+function notA(what: string): Failure {
+  return new Failure(`The service sent a line that is not a ${what}.`, { exitCode: EXIT.unreachable });
 }
 
 const number = z.number().nullable().default(null);
@@ -166,16 +161,13 @@ const statsSchema = z.looseObject({
 });
 export type AppStats = z.output<typeof statsSchema>;
 
-const lineSchema = z.union([
-  statsSchema,
-  z.looseObject({ error: z.looseObject({ code: z.string(), message: z.string() }) }),
-]);
+const lineSchema = z.union([statsSchema, errorLineSchema]);
 
-const statsPath = (asset: string): string => apiPath("v1", "assets", asset, "edge", "stats");
+const STATS = "GET /v1/assets/{asset_id}/edge/stats";
 
 /** Fetches what the apps of a device use now. @param app one app only; all without it */
 export function getAppStats(client: ApiClient, asset: string, app: string | undefined): Promise<AppStats> {
-  return client.json({ path: statsPath(asset), query: { app } }, statsSchema);
+  return client.json(requestOf(STATS, { path: { asset_id: asset }, query: { app } }), statsSchema);
 }
 
 /**
@@ -188,24 +180,14 @@ export async function* followAppStats(
   { app, intervalS }: { readonly app: string | undefined; readonly intervalS: number | undefined },
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): AsyncGenerator<AppStats> {
-  const request = {
-    path: statsPath(asset),
+  const request = requestOf(STATS, {
+    path: { asset_id: asset },
     query: { app, follow: "true", interval_s: intervalS },
-    headers: { Accept: CONTENT_TYPE },
-  };
-  using stream = await openLines(client, request, { clock, signal, contentType: CONTENT_TYPE });
-  for await (const { text } of stream.lines) {
-    // Empty lines keep the connection alive.
-    if (text.trim() === "") continue;
-    const line = lineSchema.safeParse(parseJson(text, "response")).data;
-    if (!line) {
-      throw new Failure("The service sent a line that is not a measurement.", { exitCode: EXIT.unreachable });
-    }
-    if ("apps" in line) {
-      yield line as AppStats;
-      continue;
-    }
-    const { code, message } = line.error as { code: string; message: string };
-    throw new Failure(message, { exitCode: EXIT.failed, code, hint: hintFor(code) });
+    headers: { Accept: NDJSON },
+  });
+  const options = { clock, signal, contentType: NDJSON, refuse: () => notA("measurement") } as const;
+  for await (const line of readMessages(client, request, lineSchema, options)) {
+    if (!("apps" in line)) throw toFailure(line);
+    yield line as AppStats;
   }
 }

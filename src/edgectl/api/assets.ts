@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { type ApiClient, apiPath } from "./client.ts";
+import type { ApiClient } from "./client.ts";
+import { type BodyOf, type QueryOf, requestOf } from "./request.ts";
 import { pendingSchema } from "./sims.ts";
 
 const assetSchema = z.looseObject({
@@ -26,7 +27,7 @@ const assetSchema = z.looseObject({
       imsi: z.string(),
       iccid: z.string(),
       service_profile: z.string(),
-      pending: pendingSchema.optional(),
+      pending: pendingSchema.omit({ network_group: true }).optional(),
     })
     .optional(),
 });
@@ -35,47 +36,27 @@ export type Asset = z.output<typeof assetSchema>;
 const assetPageSchema = z.looseObject({ assets: z.array(assetSchema), next_cursor: z.string().nullable() });
 type AssetPage = z.output<typeof assetPageSchema>;
 
-interface AssetQuery {
-  readonly status?: string | undefined;
-  readonly type?: string | undefined;
-  readonly q?: string | undefined;
-  /** `true` or `false`. */
-  readonly connected?: string | undefined;
-  /** `true` or `false`. */
-  readonly accepted?: string | undefined;
-  readonly attention?: string | undefined;
-  readonly agent_version?: string | undefined;
-  readonly selector?: string | undefined;
-  readonly limit?: number | undefined;
-  readonly cursor?: string | undefined;
-}
+export type AssetChange = BodyOf<"PATCH /v1/assets/{asset_id}">;
 
-export interface AssetChange {
-  name?: string;
-  type?: string;
-  status?: string;
-  supersim?: { network_group: string };
-}
-
-export function listAssets(client: ApiClient, query: AssetQuery): Promise<AssetPage> {
-  return client.json({ path: apiPath("v1", "assets"), query: { ...query } }, assetPageSchema);
+export function listAssets(client: ApiClient, query: QueryOf<"GET /v1/assets">): Promise<AssetPage> {
+  return client.json(requestOf("GET /v1/assets", { query }), assetPageSchema);
 }
 
 export function getAsset(client: ApiClient, asset: string): Promise<Asset> {
-  return client.json({ path: apiPath("v1", "assets", asset) }, assetSchema);
+  return client.json(requestOf("GET /v1/assets/{asset_id}", pathOf(asset)), assetSchema);
 }
 
 /** Accepts the device of an asset. */
 export function acceptDevice(client: ApiClient, asset: string): Promise<Asset> {
-  return client.json({ method: "POST", path: apiPath("v1", "assets", asset, "accept") }, assetSchema);
+  return client.json(requestOf("POST /v1/assets/{asset_id}/accept", pathOf(asset)), assetSchema);
 }
 
 /** The service waits up to ten seconds for an operator for each of three changes, after those of others to the same asset. */
 const UPDATE_TIMEOUT_MS = 60_000;
 
 export function updateAsset(client: ApiClient, asset: string, change: AssetChange): Promise<Asset> {
-  const path = apiPath("v1", "assets", asset);
-  return client.json({ method: "PATCH", path, body: change, timeoutMs: UPDATE_TIMEOUT_MS }, assetSchema);
+  const options = { ...pathOf(asset), body: change, timeoutMs: UPDATE_TIMEOUT_MS };
+  return client.json(requestOf("PATCH /v1/assets/{asset_id}", options), assetSchema);
 }
 
 const tagsSchema = z.record(z.string(), z.string());
@@ -84,9 +65,6 @@ export type Tags = z.output<typeof tagsSchema>;
 const variablesSchema = z.record(z.string(), z.looseObject({ value: z.string().nullable(), secret: z.boolean() }));
 export type Variables = z.output<typeof variablesSchema>;
 
-/** A variable to set, or `null` to remove it. */
-type VariableChanges = Readonly<Record<string, { readonly value: string; readonly secret: boolean } | null>>;
-
 const holdSchema = z.looseObject({ reason: z.string(), until: z.number().nullable() });
 type Hold = z.output<typeof holdSchema>;
 
@@ -94,34 +72,40 @@ type Hold = z.output<typeof holdSchema>;
 export function changeTags(
   client: ApiClient,
   asset: string,
-  changes: Readonly<Record<string, string | null>>,
+  changes: BodyOf<"PATCH /v1/assets/{asset_id}/tags">,
 ): Promise<Tags> {
-  return client.json({ method: "PATCH", path: pathOf(asset, "tags"), body: changes }, tagsSchema);
+  return client.json(requestOf("PATCH /v1/assets/{asset_id}/tags", { ...pathOf(asset), body: changes }), tagsSchema);
 }
 
 /** @param reveal includes the values of variables that are not secret */
 export function getVariables(client: ApiClient, asset: string, reveal: boolean): Promise<Variables> {
   const query = { reveal: reveal ? "values" : undefined };
-  return client.json({ path: pathOf(asset, "variables"), query }, variablesSchema);
+  return client.json(requestOf("GET /v1/assets/{asset_id}/variables", { ...pathOf(asset), query }), variablesSchema);
 }
 
-export function changeVariables(client: ApiClient, asset: string, changes: VariableChanges): Promise<Variables> {
-  return client.json({ method: "PATCH", path: pathOf(asset, "variables"), body: changes }, variablesSchema);
+/** @param changes a value sets a variable, `null` removes it */
+export function changeVariables(
+  client: ApiClient,
+  asset: string,
+  changes: BodyOf<"PATCH /v1/assets/{asset_id}/variables">,
+): Promise<Variables> {
+  const options = { ...pathOf(asset), body: changes };
+  return client.json(requestOf("PATCH /v1/assets/{asset_id}/variables", options), variablesSchema);
 }
 
 /** @param until Unix seconds */
 export function holdAsset(
   client: ApiClient,
   asset: string,
-  hold: { readonly reason: string; readonly until?: number },
+  hold: BodyOf<"PUT /v1/assets/{asset_id}/hold">,
 ): Promise<Hold> {
-  return client.json({ method: "PUT", path: pathOf(asset, "hold"), body: hold }, holdSchema);
+  return client.json(requestOf("PUT /v1/assets/{asset_id}/hold", { ...pathOf(asset), body: hold }), holdSchema);
 }
 
 export function releaseAsset(client: ApiClient, asset: string): Promise<void> {
-  return client.empty({ method: "DELETE", path: pathOf(asset, "hold") });
+  return client.empty(requestOf("DELETE /v1/assets/{asset_id}/hold", pathOf(asset)));
 }
 
-function pathOf(asset: string, setting: string): string {
-  return apiPath("v1", "assets", asset, setting);
+function pathOf(asset: string) {
+  return { path: { asset_id: asset } };
 }

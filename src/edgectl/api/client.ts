@@ -1,4 +1,4 @@
-import { EXIT, Failure, usageFailure } from "../failure.ts";
+import { EXIT, Failure } from "../failure.ts";
 import type { z } from "zod";
 import { type Clock, deadline } from "../../lib/clock.ts";
 import { BodyTooLongError, readResponse } from "../../lib/registry/read-body.ts";
@@ -6,23 +6,8 @@ import { JSON_LIMITS } from "../../protocol/values/bounded-json.ts";
 import { parseJson } from "../../lib/parse-json.ts";
 import { VERSION } from "../../lib/version.ts";
 import { NetworkFailure, toNetworkFailure } from "./network-failure.ts";
+import type { ApiRequest, Fits } from "./request.ts";
 import { toServiceFailure } from "./service-failure.ts";
-
-/**
- * Builds a path from segments. Each is encoded, so that an identifier with a slash stays one segment. Errors: exit
- * code 2 for a segment that a URL would drop, such as `..`.
- */
-export function apiPath(...segments: readonly string[]): string {
-  return segments.map((segment) => `/${encodeSegment(segment)}`).join("");
-}
-
-function encodeSegment(segment: string): string {
-  if (segment === "" || segment === "." || segment === "..") {
-    throw usageFailure(`"${segment}" is not an identifier.`, "Give a serial number, SIM SID, ICCID or UUID.");
-  }
-  if (!segment.isWellFormed()) throw usageFailure("An identifier holds characters that are not valid Unicode.");
-  return encodeURIComponent(segment);
-}
 
 const RESPONSE_TIMEOUT_MS = 30_000;
 
@@ -36,17 +21,6 @@ interface ApiClientOptions {
   readonly signal: AbortSignal;
 }
 
-export interface ApiRequest {
-  readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Built with `apiPath`, which encodes each segment. */
-  readonly path: string;
-  readonly query?: Readonly<Record<string, string | number | undefined>>;
-  readonly body?: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Longest time until the whole response is there, in milliseconds; 30 s if not given. */
-  readonly timeoutMs?: number;
-}
-
 /** Client of the service's public HTTP API. Errors: `Failure`; after Ctrl-C the signal's reason. */
 export class ApiClient {
   readonly baseUrl: string;
@@ -58,7 +32,10 @@ export class ApiClient {
   }
 
   /** Sends a request and returns the JSON document of the response. */
-  async json<T>(request: ApiRequest, schema: z.ZodType<T>): Promise<T> {
+  async json<Answer, Schema extends z.ZodType>(
+    request: ApiRequest<Answer>,
+    schema: Schema & Fits<Schema, Answer>,
+  ): Promise<z.output<Schema>> {
     using limit = deadline(this.#options.clock, request.timeoutMs ?? RESPONSE_TIMEOUT_MS, this.#options.signal);
     const response = await this.send(request, limit.signal);
     const text = await this.text(response);
@@ -86,7 +63,7 @@ export class ApiClient {
     if (request.body !== undefined) headers["Content-Type"] = "application/json";
     try {
       return await this.#options.fetch(this.#urlOf(request), {
-        method: request.method ?? "GET",
+        method: request.method,
         headers,
         signal,
         // Following a redirect would send the key to another host.
@@ -115,7 +92,7 @@ export class ApiClient {
 
   #urlOf(request: ApiRequest): string {
     const query = new URLSearchParams();
-    for (const [name, value] of Object.entries(request.query ?? {})) {
+    for (const [name, value] of Object.entries(request.query)) {
       if (value !== undefined) query.set(name, String(value));
     }
     return `${this.baseUrl}${request.path}${query.size === 0 ? "" : `?${query.toString()}`}`;

@@ -1,10 +1,12 @@
 import type { Clock } from "../../lib/clock.ts";
 import { z } from "zod";
+import type { DeploymentEvent } from "../../protocol/api-types.ts";
 import { deploymentStatusSchema } from "../../protocol/deployments/deployment-event.ts";
 import { parseJson } from "../../lib/parse-json.ts";
 import { eventData, type Line, openLines, StreamFormatError, toFormatFailure } from "./event-stream.ts";
 import { anyObject } from "../../protocol/values/scalars.ts";
-import { type ApiClient, type ApiRequest, apiPath } from "./client.ts";
+import type { ApiClient } from "./client.ts";
+import { type ApiRequest, type Fits, type QueryOf, requestOf } from "./request.ts";
 
 /**
  * An event as edgectl needs it. Strict about the fields of the specification and lenient about all others, so that a
@@ -32,7 +34,8 @@ export type StreamedEvent = z.output<typeof streamedEventSchema>;
 export function parseStreamedEvent(json: string): StreamedEvent {
   const value = parseJson(json, "response");
   if (value === undefined) throw new StreamFormatError("a line of the stream is not JSON");
-  const result = streamedEventSchema.safeParse(value);
+  const schema = streamedEventSchema satisfies Fits<typeof streamedEventSchema, DeploymentEvent>;
+  const result = schema.safeParse(value);
   if (!result.success) throw new StreamFormatError("a line of the stream is not a deployment event");
   return result.data;
 }
@@ -45,13 +48,16 @@ export interface EventStream extends Disposable {
   readonly events: AsyncIterable<StreamedEvent>;
 }
 
+/** A request whose response is the stream of a deployment's events. */
+export type DeploymentRequest = ApiRequest<unknown, DeploymentEvent>;
+
 /**
  * Opens a stream of deployment events. Errors: `ServiceFailure` for a response that is not a stream, `NetworkFailure`
  * without a response.
  */
 export async function openEventStream(
   client: ApiClient,
-  request: ApiRequest,
+  request: DeploymentRequest,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<EventStream> {
@@ -105,38 +111,38 @@ const deploymentPageSchema = z.looseObject({
 });
 type DeploymentPage = z.output<typeof deploymentPageSchema>;
 
-interface DeploymentQuery {
-  readonly limit?: number | undefined;
-  readonly cursor?: string | undefined;
+const DEPLOYMENTS = "/v1/assets/{asset_id}/edge/deployments";
+const DEPLOYMENT = `${DEPLOYMENTS}/{deployment_id}` as const;
+
+export function listDeployments(
+  client: ApiClient,
+  asset: string,
+  query: QueryOf<`GET ${typeof DEPLOYMENTS}`>,
+): Promise<DeploymentPage> {
+  return client.json(requestOf(`GET ${DEPLOYMENTS}`, { path: { asset_id: asset }, query }), deploymentPageSchema);
 }
 
-/** Which deployments of the account are listed. */
-export interface AccountDeploymentQuery extends DeploymentQuery {
-  readonly status?: string | undefined;
-  readonly app?: string | undefined;
-  readonly selector?: string | undefined;
-  /** Unix seconds. */
-  readonly since?: number | undefined;
-}
-
-/** Returns the path of an asset's deployments, of one deployment, or of a resource below it. */
-export function deploymentsPath(asset: string, ...rest: readonly string[]): string {
-  return apiPath("v1", "assets", asset, "edge", "deployments", ...rest);
-}
-
-export function listDeployments(client: ApiClient, asset: string, query: DeploymentQuery): Promise<DeploymentPage> {
-  return client.json({ path: deploymentsPath(asset), query: { ...query } }, deploymentPageSchema);
-}
-
-export function listAccountDeployments(client: ApiClient, query: AccountDeploymentQuery): Promise<DeploymentPage> {
-  return client.json({ path: apiPath("v1", "deployments"), query: { ...query } }, deploymentPageSchema);
+export function listAccountDeployments(
+  client: ApiClient,
+  query: QueryOf<"GET /v1/deployments">,
+): Promise<DeploymentPage> {
+  return client.json(requestOf("GET /v1/deployments", { query }), deploymentPageSchema);
 }
 
 export function getDeployment(client: ApiClient, asset: string, id: string): Promise<Deployment> {
-  return client.json({ path: deploymentsPath(asset, id) }, deploymentSchema);
+  return client.json(requestOf(`GET ${DEPLOYMENT}`, pathOf(asset, id)), deploymentSchema);
 }
 
 /** Requests that the deployment is stopped and undone. */
 export function cancelDeployment(client: ApiClient, asset: string, id: string): Promise<Deployment> {
-  return client.json({ method: "DELETE", path: deploymentsPath(asset, id) }, deploymentSchema);
+  return client.json(requestOf(`DELETE ${DEPLOYMENT}`, pathOf(asset, id)), deploymentSchema);
+}
+
+/** The request for a deployment's events. @param after number of the last event that is known; 0: from the first on */
+export function eventsRequest(asset: string, id: string, after: number): DeploymentRequest {
+  return requestOf(`GET ${DEPLOYMENT}/events`, { ...pathOf(asset, id), query: { after } });
+}
+
+function pathOf(asset: string, id: string) {
+  return { path: { asset_id: asset, deployment_id: id } };
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { type ApiClient, apiPath } from "./client.ts";
+import type { ApiClient } from "./client.ts";
+import { requestOf } from "./request.ts";
 import { toServiceFailure } from "./service-failure.ts";
 
 const optional = z.number().nullish();
@@ -50,7 +51,10 @@ export type DeviceResponse = z.output<typeof deviceResponseSchema>;
 
 /** Fetches the device's current state if it is reachable, otherwise its last report. */
 export function getDevice(client: ApiClient, asset: string): Promise<DeviceResponse> {
-  return client.json({ path: apiPath("v1", "assets", asset, "edge", "device") }, deviceResponseSchema);
+  return client.json(
+    requestOf("GET /v1/assets/{asset_id}/edge/device", { path: { asset_id: asset } }),
+    deviceResponseSchema,
+  );
 }
 
 const volumeSchema = z.looseObject({
@@ -67,17 +71,14 @@ export type VolumeList = z.output<typeof volumeListSchema>;
 
 /** @param size asks the device to measure them */
 export function listVolumes(client: ApiClient, asset: string, size: boolean): Promise<VolumeList> {
-  const query = { size: size ? "true" : undefined };
-  return client.json({ path: volumesPath(asset), query }, volumeListSchema);
+  const options = { path: { asset_id: asset }, query: { size: size ? "true" : undefined } };
+  return client.json(requestOf("GET /v1/assets/{asset_id}/edge/volumes", options), volumeListSchema);
 }
 
 /** Deletes a volume with its data. */
 export async function removeVolume(client: ApiClient, asset: string, name: string, signal: AbortSignal): Promise<void> {
-  const response = await client.send({ method: "DELETE", path: volumesPath(asset, name) }, signal);
+  const path = { asset_id: asset, name };
+  const response = await client.send(requestOf("DELETE /v1/assets/{asset_id}/edge/volumes/{name}", { path }), signal);
   const text = await client.text(response);
   if (!response.ok) throw toServiceFailure(response, text);
-}
-
-function volumesPath(asset: string, ...rest: readonly string[]): string {
-  return apiPath("v1", "assets", asset, "edge", "volumes", ...rest);
 }

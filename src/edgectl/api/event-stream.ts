@@ -1,6 +1,9 @@
+import type { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
-import type { ApiClient, ApiRequest } from "./client.ts";
+import { parseJson } from "../../lib/parse-json.ts";
+import type { ApiClient } from "./client.ts";
 import { NetworkFailure } from "./network-failure.ts";
+import type { ApiRequest, Fits } from "./request.ts";
 import { toServiceFailure } from "./service-failure.ts";
 
 /** The service sends at least an empty line every 15 s. After three missed lines the connection counts as dead. */
@@ -84,6 +87,47 @@ export async function openLines(client: ApiClient, request: ApiRequest, options:
     connection[Symbol.dispose]();
     throw error;
   }
+}
+
+/** A stream of JSON messages. */
+interface MessageOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly contentType: "text/event-stream" | "application/x-ndjson";
+  /** What is thrown for a message that the schema refuses; a `NetworkFailure` if not given. */
+  readonly refuse?: () => Error;
+  /** Called when the service has answered, however long the first message takes. */
+  readonly onOpen?: (() => void) | undefined;
+}
+
+/**
+ * Yields the messages of a stream until it ends. Errors: `ServiceFailure` when the request is refused, `NetworkFailure` when the
+ * connection breaks, or for a message that the schema refuses.
+ */
+export async function* readMessages<Message, Schema extends z.ZodType>(
+  client: ApiClient,
+  request: ApiRequest<unknown, Message>,
+  schema: Schema & Fits<Schema, Message>,
+  { contentType, refuse, onOpen, ...options }: MessageOptions,
+): AsyncGenerator<z.output<Schema>> {
+  using stream = await openLines(client, request, { ...options, contentType });
+  onOpen?.();
+  for await (const line of stream.lines) {
+    const json = contentType === "text/event-stream" ? completeEventData(line) : line.text.trim();
+    // Empty lines keep the connection alive.
+    if (json === undefined || json === "") continue;
+    const result = schema.safeParse(parseJson(json, "response"));
+    if (!result.success) throw refuse?.() ?? unknownEvent(client);
+    yield result.data;
+  }
+}
+
+function completeEventData({ text, isTerminated }: Line): string | undefined {
+  return isTerminated ? eventData(text) : undefined;
+}
+
+function unknownEvent(client: ApiClient): NetworkFailure {
+  return toFormatFailure(client, new StreamFormatError("an event is not one of this service"));
 }
 
 /** The failure for a response with the wrong format. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { MAX_PAGE_SIZE } from "../../protocol/limits.ts";
-import { type ApiClient, apiPath, fetchPages } from "./client.ts";
+import { type ApiClient, fetchPages } from "./client.ts";
+import { type BodyOf, type QueryOf, requestOf } from "./request.ts";
 import { anyObject } from "../../protocol/values/scalars.ts";
 
 const rolloutLinkSchema = z.looseObject({ id: z.string(), revision: z.number(), state: z.string() });
@@ -17,12 +18,13 @@ const fleetSchema = z.looseObject({
   paused_reason: z.string().nullable(),
   latest_rollout: rolloutLinkSchema.nullable(),
   created_at: z.number(),
-  /** Absent in lists. */
   members: z.number().optional(),
   owned_assets: z.number().optional(),
 });
 export type Fleet = z.output<typeof fleetSchema>;
-const fleetPageSchema = z.looseObject({ fleets: z.array(fleetSchema), next_cursor: z.string().nullable() });
+const listedFleetSchema = fleetSchema.omit({ members: true, owned_assets: true });
+export type ListedFleet = z.output<typeof listedFleetSchema>;
+const fleetPageSchema = z.looseObject({ fleets: z.array(listedFleetSchema), next_cursor: z.string().nullable() });
 
 const difference = z.looseObject({ app: z.string(), kind: z.string(), by: z.string().nullable() });
 
@@ -45,51 +47,31 @@ const memberSchema = z.looseObject({
 export type Member = z.output<typeof memberSchema>;
 const memberPageSchema = z.looseObject({ members: z.array(memberSchema), next_cursor: z.string().nullable() });
 
-/** What the service needs to create a fleet, and what it takes to change one. */
-export interface FleetFields {
-  readonly selector: string;
-  readonly apps: readonly string[];
-  readonly strategy: Readonly<Record<string, unknown>>;
-  readonly on_drift: string;
+const FLEET = "/v1/fleets/{fleet}";
+const REVISIONS = `${FLEET}/revisions` as const;
+
+export function listFleets(client: ApiClient, query: QueryOf<"GET /v1/fleets">) {
+  return client.json(requestOf("GET /v1/fleets", { query }), fleetPageSchema);
 }
 
-interface Position {
-  readonly limit?: number | undefined;
-  readonly cursor?: string | undefined;
+export function getFleet(client: ApiClient, fleet: string): Promise<Fleet> {
+  return client.json(requestOf(`GET ${FLEET}`, { path: { fleet } }), fleetSchema);
 }
 
-/** Returns the path of a fleet, or of a resource below it. */
-export function fleetPath(name: string, ...rest: readonly string[]): string {
-  return apiPath("v1", "fleets", name, ...rest);
+export function createFleet(client: ApiClient, body: BodyOf<"POST /v1/fleets">): Promise<Fleet> {
+  return client.json(requestOf("POST /v1/fleets", { body }), fleetSchema);
 }
 
-export function listFleets(client: ApiClient, position: Position) {
-  return client.json({ path: apiPath("v1", "fleets"), query: { ...position } }, fleetPageSchema);
+export function updateFleet(client: ApiClient, fleet: string, body: BodyOf<`PATCH ${typeof FLEET}`>): Promise<Fleet> {
+  return client.json(requestOf(`PATCH ${FLEET}`, { path: { fleet }, body }), fleetSchema);
 }
 
-export function getFleet(client: ApiClient, name: string): Promise<Fleet> {
-  return client.json({ path: fleetPath(name) }, fleetSchema);
+export function removeFleet(client: ApiClient, fleet: string): Promise<void> {
+  return client.empty(requestOf(`DELETE ${FLEET}`, { path: { fleet } }));
 }
 
-export function createFleet(client: ApiClient, name: string, fields: FleetFields): Promise<Fleet> {
-  const request = { method: "POST", path: apiPath("v1", "fleets"), body: { name, ...fields } } as const;
-  return client.json(request, fleetSchema);
-}
-
-export function updateFleet(client: ApiClient, name: string, fields: FleetFields): Promise<Fleet> {
-  return client.json({ method: "PATCH", path: fleetPath(name), body: fields }, fleetSchema);
-}
-
-export function removeFleet(client: ApiClient, name: string): Promise<void> {
-  return client.empty({ method: "DELETE", path: fleetPath(name) });
-}
-
-export function listMembers(
-  client: ApiClient,
-  fleet: string,
-  query: Position & { readonly state?: string | undefined },
-) {
-  return client.json({ path: fleetPath(fleet, "members"), query: { ...query } }, memberPageSchema);
+export function listMembers(client: ApiClient, fleet: string, query: QueryOf<`GET ${typeof FLEET}/members`>) {
+  return client.json(requestOf(`GET ${FLEET}/members`, { path: { fleet }, query }), memberPageSchema);
 }
 
 const reappliedSchema = z.looseObject({
@@ -112,11 +94,11 @@ export type Reapplied = z.output<typeof reappliedSchema>;
 export function reapplyFleet(
   client: ApiClient,
   fleet: string,
-  body: { readonly asset_ids?: readonly string[]; readonly states: readonly string[] },
+  body: BodyOf<`POST ${typeof FLEET}/reapply`>,
   dryRun: boolean,
 ): Promise<Reapplied> {
   const query = { dry_run: dryRun ? "true" : undefined };
-  return client.json({ method: "POST", path: fleetPath(fleet, "reapply"), query, body }, reappliedSchema);
+  return client.json(requestOf(`POST ${FLEET}/reapply`, { path: { fleet }, query, body }), reappliedSchema);
 }
 
 /** Returns the number of assets that a selector matches. */
@@ -125,7 +107,7 @@ export async function countMatching(client: ApiClient, selector: string): Promis
   const { items } = await fetchPages<unknown>(
     async (cursor) => {
       const query = { selector, limit: MAX_PAGE_SIZE, cursor };
-      const page = await client.json({ path: apiPath("v1", "assets"), query }, schema);
+      const page = await client.json(requestOf("GET /v1/assets", { query }), schema);
       return { items: page.assets, next: page.next_cursor };
     },
     { cursor: undefined, all: true },
@@ -156,25 +138,24 @@ const revisionDiffSchema = z.looseObject({
 });
 export type RevisionDiff = z.output<typeof revisionDiffSchema>;
 
-export function listRevisions(
-  client: ApiClient,
-  fleet: string,
-  position: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
-) {
-  return client.json({ path: fleetPath(fleet, "revisions"), query: { ...position } }, revisionPageSchema);
+export function listRevisions(client: ApiClient, fleet: string, query: QueryOf<`GET ${typeof REVISIONS}`>) {
+  return client.json(requestOf(`GET ${REVISIONS}`, { path: { fleet }, query }), revisionPageSchema);
 }
 
 /** Returns a revision with its apps, and the values of variables that are not declared secrets. */
 export function getRevision(client: ApiClient, fleet: string, number: number): Promise<RevisionDetails> {
-  const query = { reveal: "environments" };
-  return client.json({ path: fleetPath(fleet, "revisions", String(number)), query }, revisionDetailsSchema);
+  const options = { path: { fleet, number: String(number) }, query: { reveal: "environments" } };
+  return client.json(requestOf(`GET ${REVISIONS}/{number}`, options), revisionDetailsSchema);
 }
 
 export function diffRevisions(client: ApiClient, fleet: string, from: number, to: number): Promise<RevisionDiff> {
-  return client.json({ path: fleetPath(fleet, "revisions", String(from), "diff", String(to)) }, revisionDiffSchema);
+  const path = { fleet, number: String(from), other: String(to) };
+  return client.json(requestOf(`GET ${REVISIONS}/{number}/diff/{other}`, { path }), revisionDiffSchema);
 }
 
+export type RevisionBody = BodyOf<`POST ${typeof REVISIONS}`>;
+
 /** Makes the next revision. Returns the newest one if that has the same content. */
-export function createRevision(client: ApiClient, fleet: string, body: object): Promise<Revision> {
-  return client.json({ method: "POST", path: fleetPath(fleet, "revisions"), body }, revisionSchema);
+export function createRevision(client: ApiClient, fleet: string, body: RevisionBody): Promise<Revision> {
+  return client.json(requestOf(`POST ${REVISIONS}`, { path: { fleet }, body }), revisionSchema);
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { UptimePeriod } from "../../protocol/assets/connectivity.ts";
-import { type ApiClient, apiPath } from "./client.ts";
+import type { ApiClient } from "./client.ts";
+import { requestOf } from "./request.ts";
 
 const spanSchema = z.looseObject({
   state: z.string(),
@@ -43,7 +44,8 @@ export function getUptime(
   asset: string,
   query: Range & { readonly per: UptimePeriod },
 ): Promise<AssetUptime> {
-  return client.json({ path: apiPath("v1", "assets", asset, "uptime"), query: { ...query } }, assetUptimeSchema);
+  const options = { path: { asset_id: asset }, query };
+  return client.json(requestOf("GET /v1/assets/{asset_id}/uptime", options), assetUptimeSchema);
 }
 
 /** Fetches one page of when the device was connected, the newest first. */
@@ -52,5 +54,6 @@ export function getConnectivity(
   asset: string,
   query: Range & { readonly limit: number | undefined; readonly cursor: string | undefined },
 ): Promise<z.output<typeof connectivitySchema>> {
-  return client.json({ path: apiPath("v1", "assets", asset, "connectivity"), query: { ...query } }, connectivitySchema);
+  const options = { path: { asset_id: asset }, query };
+  return client.json(requestOf("GET /v1/assets/{asset_id}/connectivity", options), connectivitySchema);
 }

@@ -5,7 +5,8 @@ import {
   type StartedLogin,
   startedLoginSchema,
 } from "../../protocol/people/login-request.ts";
-import { type ApiClient, apiPath } from "./client.ts";
+import type { ApiClient } from "./client.ts";
+import { type ApiRequest, type BodyOf, type QueryOf, requestOf } from "./request.ts";
 import { toServiceFailure } from "./service-failure.ts";
 import { anyObject } from "../../protocol/values/scalars.ts";
 
@@ -61,82 +62,53 @@ const auditEntrySchema = z.looseObject({
 export type AuditEntry = z.output<typeof auditEntrySchema>;
 const auditPageSchema = z.looseObject({ entries: z.array(auditEntrySchema), next_cursor: z.string().nullable() });
 
-interface Position {
-  readonly limit?: number | undefined;
-  readonly cursor?: string | undefined;
+export function listKeys(client: ApiClient, query: QueryOf<"GET /v1/api-keys">) {
+  return client.json(requestOf("GET /v1/api-keys", { query }), keyPageSchema);
 }
 
-export interface AuditQuery extends Position {
-  readonly actor?: string | undefined;
-  readonly action?: string | undefined;
-  readonly asset?: string | undefined;
-  readonly outcome?: string | undefined;
-  readonly since?: number | undefined;
-  readonly until?: number | undefined;
-}
-
-export interface KeyCreation {
-  readonly name: string;
-  readonly role?: string | undefined;
-  readonly expires_at?: number | undefined;
-  readonly permissions?: readonly string[] | undefined;
-}
-
-export function listKeys(client: ApiClient, position: Position) {
-  return client.json({ path: apiPath("v1", "api-keys"), query: { ...position } }, keyPageSchema);
-}
-
-export function createKey(client: ApiClient, body: KeyCreation) {
-  return client.json({ method: "POST", path: apiPath("v1", "api-keys"), body }, createdKeySchema);
+export function createKey(client: ApiClient, body: BodyOf<"POST /v1/api-keys">) {
+  return client.json(requestOf("POST /v1/api-keys", { body }), createdKeySchema);
 }
 
 export function revokeKey(client: ApiClient, id: string, signal: AbortSignal): Promise<void> {
-  return remove(client, apiPath("v1", "api-keys", id), signal);
+  return remove(client, requestOf("DELETE /v1/api-keys/{key_id}", { path: { key_id: id } }), signal);
 }
 
-export function listUsers(client: ApiClient, position: Position) {
-  return client.json({ path: apiPath("v1", "users"), query: { ...position } }, userPageSchema);
+export function listUsers(client: ApiClient, query: QueryOf<"GET /v1/users">) {
+  return client.json(requestOf("GET /v1/users", { query }), userPageSchema);
 }
 
-export function inviteUser(
-  client: ApiClient,
-  body: { readonly email: string; readonly name?: string; readonly role: string },
-) {
-  return client.json({ method: "POST", path: apiPath("v1", "users"), body }, invitedSchema);
+export function inviteUser(client: ApiClient, body: BodyOf<"POST /v1/users">) {
+  return client.json(requestOf("POST /v1/users", { body }), invitedSchema);
 }
 
 export function setUserRole(client: ApiClient, id: string, role: string): Promise<User> {
-  return client.json({ method: "PATCH", path: apiPath("v1", "users", id), body: { role } }, userSchema);
+  return client.json(requestOf("PATCH /v1/users/{user_id}", { path: { user_id: id }, body: { role } }), userSchema);
 }
 
 export function resetUser(client: ApiClient, id: string) {
-  return client.json({ method: "POST", path: apiPath("v1", "users", id, "reset") }, resetSchema);
+  return client.json(requestOf("POST /v1/users/{user_id}/reset", { path: { user_id: id } }), resetSchema);
 }
 
 export function removeUser(client: ApiClient, id: string, signal: AbortSignal): Promise<void> {
-  return remove(client, apiPath("v1", "users", id), signal);
+  return remove(client, requestOf("DELETE /v1/users/{user_id}", { path: { user_id: id } }), signal);
 }
 
-export function listAudit(client: ApiClient, query: AuditQuery) {
-  return client.json({ path: apiPath("v1", "audit"), query: { ...query } }, auditPageSchema);
+export function listAudit(client: ApiClient, query: QueryOf<"GET /v1/audit">) {
+  return client.json(requestOf("GET /v1/audit", { query }), auditPageSchema);
 }
 
 export function startLogin(client: ApiClient, clientName: string): Promise<StartedLogin> {
-  const body = { client_name: clientName };
-  return client.json({ method: "POST", path: apiPath("v1", "device-logins"), body }, startedLoginSchema);
+  return client.json(requestOf("POST /v1/device-logins", { body: { client_name: clientName } }), startedLoginSchema);
 }
 
 export function fetchLoginKey(client: ApiClient, deviceCode: string) {
-  const request = {
-    method: "POST",
-    path: apiPath("v1", "device-logins", "token"),
-    body: { device_code: deviceCode },
-  } as const;
+  const request = requestOf("POST /v1/device-logins/token", { body: { device_code: deviceCode } });
   return client.json(request, z.union([loginKeySchema, pendingLoginSchema]));
 }
 
-async function remove(client: ApiClient, path: string, signal: AbortSignal): Promise<void> {
-  const response = await client.send({ method: "DELETE", path }, signal);
+async function remove(client: ApiClient, request: ApiRequest, signal: AbortSignal): Promise<void> {
+  const response = await client.send(request, signal);
   const text = await client.text(response);
   if (!response.ok) throw toServiceFailure(response, text);
 }

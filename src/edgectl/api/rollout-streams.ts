@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
-import { parseJson } from "../../lib/parse-json.ts";
-import type { ApiClient, ApiRequest } from "./client.ts";
-import { eventData, openLines, StreamFormatError, toFormatFailure } from "./event-stream.ts";
-import { foreseenSchema, standing } from "./rollouts.ts";
+import type { ApiClient } from "./client.ts";
+import { readMessages } from "./event-stream.ts";
+import { requestOf } from "./request.ts";
+import { foreseenSchema, type RolloutCreation, standing } from "./rollouts.ts";
 
 const rolloutEventSchema = z.looseObject({
   status: z.string(),
@@ -52,41 +52,40 @@ const priceEventSchema = z.looseObject({
 });
 type PriceEvent = z.output<typeof priceEventSchema>;
 
+/** The stream's clock, and what ends it. */
+interface StreamOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Yields the events of a rollout until the stream ends. Errors: `ServiceFailure`, `NetworkFailure`.
  *
+ * @param after number of the last event that is known; all without it
  * @param onOpen called when the service has answered, however long the first event takes
  */
 export function rolloutEvents(
   client: ApiClient,
-  request: ApiRequest,
-  clock: Clock,
-  signal: AbortSignal,
-  onOpen?: () => void,
-) {
-  return streamOf<RolloutEvent>(client, request, rolloutEventSchema, clock, signal, onOpen);
+  fleet: string,
+  id: string,
+  { after, ...options }: StreamOptions & { readonly after?: number; readonly onOpen?: () => void },
+): AsyncGenerator<RolloutEvent> {
+  const path = { fleet, rollout_id: id };
+  const request = requestOf("GET /v1/fleets/{fleet}/rollouts/{rollout_id}/events", { path, query: { after } });
+  return readMessages(client, request, rolloutEventSchema, { contentType: "text/event-stream", ...options });
 }
 
-/** Yields what each asset answers, then the sums. Errors: as `rolloutEvents`. */
-export function priceEvents(client: ApiClient, request: ApiRequest, clock: Clock, signal: AbortSignal) {
-  return streamOf<PriceEvent>(client, request, priceEventSchema, clock, signal);
-}
-
-async function* streamOf<T>(
+/**
+ * Plans a rollout, and if `asksDevices` asks every connected member what it would download: yields what each answers, then the
+ * sums. Errors: as `rolloutEvents`.
+ */
+export function priceEvents(
   client: ApiClient,
-  request: ApiRequest,
-  schema: z.ZodType<T>,
-  clock: Clock,
-  signal: AbortSignal,
-  onOpen?: () => void,
-): AsyncGenerator<T> {
-  using stream = await openLines(client, request, { clock, signal, contentType: "text/event-stream" });
-  onOpen?.();
-  for await (const { text, isTerminated } of stream.lines) {
-    const json = isTerminated ? eventData(text) : undefined;
-    if (json === undefined) continue;
-    const result = schema.safeParse(parseJson(json, "response"));
-    if (!result.success) throw toFormatFailure(client, new StreamFormatError("an event is not one of this service"));
-    yield result.data;
-  }
+  fleet: string,
+  body: RolloutCreation,
+  { asksDevices, ...options }: StreamOptions & { readonly asksDevices: boolean },
+): AsyncGenerator<PriceEvent> {
+  const query = { dry_run: "true", ask_devices: asksDevices ? undefined : "false" };
+  const request = requestOf("POST /v1/fleets/{fleet}/rollouts", { path: { fleet }, query, body });
+  return readMessages(client, request, priceEventSchema, { contentType: "text/event-stream", ...options });
 }

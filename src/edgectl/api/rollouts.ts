@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { ApiClient, ApiRequest } from "./client.ts";
-import { fleetPath } from "./fleets.ts";
+import type { ApiClient } from "./client.ts";
+import { type BodyOf, type QueryOf, requestOf } from "./request.ts";
 
 const counts = z.record(z.string(), z.number());
 export type Counts = z.output<typeof counts>;
@@ -100,63 +100,46 @@ const targetSchema = z.looseObject({
 export type Target = z.output<typeof targetSchema>;
 const targetPageSchema = z.looseObject({ targets: z.array(targetSchema), next_cursor: z.string().nullable() });
 
-interface Position {
-  readonly limit?: number | undefined;
-  readonly cursor?: string | undefined;
-}
+const ROLLOUTS = "/v1/fleets/{fleet}/rollouts";
+const ROLLOUT = `${ROLLOUTS}/{rollout_id}` as const;
 
-interface TargetQuery extends Position {
-  readonly state?: string | undefined;
-  readonly wave?: number | undefined;
-  readonly failed?: "true" | undefined;
-}
+export type RolloutCreation = BodyOf<`POST ${typeof ROLLOUTS}`>;
 
-export interface RolloutCreation {
-  readonly plan_id?: string;
-  readonly revision?: number;
-  readonly strategy?: Readonly<Record<string, unknown>>;
-  readonly start?: boolean;
-}
-
-/** Returns the path of a rollout, or of a resource below it. */
-export function rolloutPath(fleet: string, id: string, ...rest: readonly string[]): string {
-  return fleetPath(fleet, "rollouts", id, ...rest);
-}
-
-export function listRollouts(client: ApiClient, fleet: string, position: Position) {
-  return client.json({ path: fleetPath(fleet, "rollouts"), query: { ...position } }, rolloutPageSchema);
+export function listRollouts(client: ApiClient, fleet: string, query: QueryOf<`GET ${typeof ROLLOUTS}`>) {
+  return client.json(requestOf(`GET ${ROLLOUTS}`, { path: { fleet }, query }), rolloutPageSchema);
 }
 
 export function getRollout(client: ApiClient, fleet: string, id: string): Promise<Rollout> {
-  return client.json({ path: rolloutPath(fleet, id) }, rolloutSchema);
+  return client.json(requestOf(`GET ${ROLLOUT}`, pathOf(fleet, id)), rolloutSchema);
 }
 
-export function listTargets(client: ApiClient, fleet: string, id: string, query: TargetQuery) {
-  return client.json({ path: rolloutPath(fleet, id, "targets"), query: { ...query } }, targetPageSchema);
+export function listTargets(
+  client: ApiClient,
+  fleet: string,
+  id: string,
+  query: QueryOf<`GET ${typeof ROLLOUT}/targets`>,
+) {
+  return client.json(requestOf(`GET ${ROLLOUT}/targets`, { ...pathOf(fleet, id), query }), targetPageSchema);
 }
 
 /** @param key makes the request safe to repeat */
 export function createRollout(client: ApiClient, fleet: string, body: RolloutCreation, key: string): Promise<Rollout> {
   const headers = { "Idempotency-Key": key };
-  return client.json({ method: "POST", path: fleetPath(fleet, "rollouts"), body, headers }, rolloutSchema);
-}
-
-/** The request for the plan of a rollout, and for its price if devices are asked, whose response is a stream. */
-export function priceRequest(fleet: string, body: RolloutCreation, asksDevices: boolean): ApiRequest {
-  const query = { dry_run: "true", ...(!asksDevices && { ask_devices: "false" }) };
-  return { method: "POST", path: fleetPath(fleet, "rollouts"), query, body };
+  return client.json(requestOf(`POST ${ROLLOUTS}`, { path: { fleet }, body, headers }), rolloutSchema);
 }
 
 /** Says what a retry would take. Errors: `RolloutStateConflict` if there is nothing to retry. */
 export function planRetry(client: ApiClient, fleet: string, id: string): Promise<RetryPlan> {
   const query = { dry_run: "true" };
-  return client.json({ method: "POST", path: rolloutPath(fleet, id, "retry"), query }, retryPlanSchema);
+  return client.json(requestOf(`POST ${ROLLOUT}/retry`, { ...pathOf(fleet, id), query }), retryPlanSchema);
 }
 
 /** Makes a rollout that takes only the assets on which this one has failed. */
 export function retryRollout(client: ApiClient, fleet: string, id: string): Promise<Rollout> {
-  return client.json({ method: "POST", path: rolloutPath(fleet, id, "retry") }, rolloutSchema);
+  return client.json(requestOf(`POST ${ROLLOUT}/retry`, pathOf(fleet, id)), rolloutSchema);
 }
+
+export type RolloutCommand = "pause" | "resume" | "advance" | "approve" | "cancel" | "rollback";
 
 /**
  * Carries out a command, or says without changing anything what it leads to. Errors: `RolloutStateConflict`.
@@ -167,12 +150,18 @@ export function commandRollout(
   client: ApiClient,
   fleet: string,
   { id, wave }: Pick<Rollout, "id" | "wave">,
-  command: string,
+  command: RolloutCommand,
   { isDryRun = false } = {},
 ): Promise<Rollout> {
-  const query = {
-    ...(isDryRun && { dry_run: "true" }),
-    ...(command === "advance" && { wave: String(wave + 1) }),
-  };
-  return client.json({ method: "POST", path: rolloutPath(fleet, id, command), query }, rolloutSchema);
+  const path = { fleet, rollout_id: id };
+  const query = { dry_run: isDryRun ? "true" : undefined };
+  const request =
+    command === "advance"
+      ? requestOf(`POST ${ROLLOUT}/advance`, { path, query: { ...query, wave: wave + 1 } })
+      : requestOf(`POST ${ROLLOUT}/${command}`, { path, query });
+  return client.json(request, rolloutSchema);
+}
+
+function pathOf(fleet: string, id: string) {
+  return { path: { fleet, rollout_id: id } };
 }

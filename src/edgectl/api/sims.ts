@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { type PlanDeployments, planDeploymentsSchema } from "../../protocol/assets/data-plan.ts";
 import type { SimType } from "../../protocol/assets/sim.ts";
-import { type ApiClient, apiPath } from "./client.ts";
+import type { ApiClient } from "./client.ts";
+import { type QueryOf, requestOf } from "./request.ts";
 
 /** A change of a SIM that its operator has queued. */
 export const pendingSchema = z.looseObject({
@@ -53,53 +54,47 @@ export type Allowance = z.output<typeof allowanceSchema>;
 const planSettingsSchema = z.looseObject({ deployments: planDeploymentsSchema });
 export type PlanSettings = z.output<typeof planSettingsSchema>;
 
-export interface SimQuery {
-  readonly type?: string | undefined;
-  readonly attention?: string | undefined;
-  readonly limit?: number | undefined;
-  readonly cursor?: string | undefined;
-}
-
 /** Fetches SIMs of all assets as their operators had them last. */
-export function listSims(client: ApiClient, query: SimQuery): Promise<z.output<typeof simPageSchema>> {
-  return client.json({ path: apiPath("v1", "sims"), query: { ...query } }, simPageSchema);
+export function listSims(client: ApiClient, query: QueryOf<"GET /v1/sims">): Promise<z.output<typeof simPageSchema>> {
+  return client.json(requestOf("GET /v1/sims", { query }), simPageSchema);
 }
 
 /** Fetches the SIMs of one asset as their operators had them last. */
 export async function listAssetSims(client: ApiClient, asset: string): Promise<readonly Sim[]> {
-  const { sims } = await client.json({ path: apiPath("v1", "assets", asset, "sims") }, assetSimsSchema);
+  const request = requestOf("GET /v1/assets/{asset_id}/sims", { path: { asset_id: asset } });
+  const { sims } = await client.json(request, assetSimsSchema);
   return sims;
 }
 
 /** Has the operator asked for the SIM now; within a minute of the last time, returns what it said then. */
 export function refreshSim(client: ApiClient, asset: string, type: SimType): Promise<Sim> {
-  return client.json({ method: "POST", path: pathOf(asset, type, "refresh") }, simSchema);
+  return client.json(requestOf("POST /v1/assets/{asset_id}/sims/{sim_type}/refresh", pathOf(asset, type)), simSchema);
 }
 
+const ALLOWANCE = "/v1/assets/{asset_id}/sims/{sim_type}/allowance";
+
 export function getAllowance(client: ApiClient, asset: string, type: SimType): Promise<Allowance> {
-  return client.json({ path: pathOf(asset, type, "allowance") }, allowanceSchema);
+  return client.json(requestOf(`GET ${ALLOWANCE}`, pathOf(asset, type)), allowanceSchema);
 }
 
 /** @param bytes in a calendar month in UTC */
 export function setAllowance(client: ApiClient, asset: string, type: SimType, bytes: number): Promise<Allowance> {
-  return client.json({ method: "PUT", path: pathOf(asset, type, "allowance"), body: { bytes } }, allowanceSchema);
+  return client.json(requestOf(`PUT ${ALLOWANCE}`, { ...pathOf(asset, type), body: { bytes } }), allowanceSchema);
 }
 
 /** Removes the allowance that was set by hand. */
 export function removeAllowance(client: ApiClient, asset: string, type: SimType): Promise<void> {
-  return client.empty({ method: "DELETE", path: pathOf(asset, type, "allowance") });
+  return client.empty(requestOf(`DELETE ${ALLOWANCE}`, pathOf(asset, type)));
 }
 
 export function getPlanSettings(client: ApiClient): Promise<PlanSettings> {
-  return client.json({ path: PLAN_SETTINGS }, planSettingsSchema);
+  return client.json(requestOf("GET /v1/data-plan-settings"), planSettingsSchema);
 }
 
 export function changePlanSettings(client: ApiClient, deployments: PlanDeployments): Promise<PlanSettings> {
-  return client.json({ method: "PATCH", path: PLAN_SETTINGS, body: { deployments } }, planSettingsSchema);
+  return client.json(requestOf("PATCH /v1/data-plan-settings", { body: { deployments } }), planSettingsSchema);
 }
 
-const PLAN_SETTINGS = apiPath("v1", "data-plan-settings");
-
-function pathOf(asset: string, type: SimType, what: string): string {
-  return apiPath("v1", "assets", asset, "sims", type, what);
+function pathOf(asset: string, type: SimType) {
+  return { path: { asset_id: asset, sim_type: type } };
 }

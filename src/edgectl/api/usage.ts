@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { SimType } from "../../protocol/assets/sim.ts";
 import type { Granularity } from "../../protocol/assets/usage.ts";
-import { type ApiClient, apiPath } from "./client.ts";
+import type { ApiClient } from "./client.ts";
+import { requestOf } from "./request.ts";
 
 const usageSchema = z.looseObject({
   start_time: z.number(),
@@ -31,7 +32,8 @@ interface UsageQuery {
 
 /** Totals in bytes. */
 export function getUsage(client: ApiClient, asset: string, sim: SimType, query: UsageQuery): Promise<Usage> {
-  return client.json({ path: apiPath("v1", "assets", asset, "sims", sim, "usages"), query: { ...query } }, usageSchema);
+  const options = { path: { asset_id: asset, sim_type: sim }, query };
+  return client.json(requestOf("GET /v1/assets/{asset_id}/sims/{sim_type}/usages", options), usageSchema);
 }
 
 const both = z.looseObject({ sent_bytes: z.number().default(0), received_bytes: z.number().default(0) });
@@ -77,5 +79,6 @@ export function getDataUsage(
   asset: string,
   query: { readonly from?: string | undefined; readonly to?: string | undefined },
 ): Promise<DataUsage> {
-  return client.json({ path: apiPath("v1", "assets", asset, "edge", "data-usage"), query }, dataUsageSchema);
+  const options = { path: { asset_id: asset }, query };
+  return client.json(requestOf("GET /v1/assets/{asset_id}/edge/data-usage", options), dataUsageSchema);
 }

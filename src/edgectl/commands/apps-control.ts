@@ -1,6 +1,8 @@
 import { type Command, Option } from "commander";
-import { appsPath, getApp } from "../api/apps.ts";
-import type { ApiClient, ApiRequest } from "../api/client.ts";
+import type { DeploymentRequest } from "../api/deployments.ts";
+import { getApp } from "../api/apps.ts";
+import type { ApiClient } from "../api/client.ts";
+import { requestOf } from "../api/request.ts";
 import { connect, type Context, createContext } from "../context.ts";
 import { type FollowFlags, requestDeployment } from "../runs/run-deployment.ts";
 import type { Io } from "../io.ts";
@@ -37,6 +39,8 @@ const LIFECYCLE_ACTIONS = [
   ["restart", "stop an app and start it again"],
 ] as const;
 
+const APP_PATH = "/v1/assets/{asset_id}/edge/apps/{name}";
+
 /** Adds `remove`, `stop`, `start` and `restart`. */
 export function addAppsLifecycle(apps: Command, io: Io): void {
   for (const [action, description] of LIFECYCLE_ACTIONS) {
@@ -60,10 +64,11 @@ function requestFor(
   asset: string,
   name: string,
   { waitForDevice }: LifecycleFlags,
-): ApiRequest {
-  const query = { wait_for_device_s: waitForDevice === undefined ? undefined : String(waitForDevice) };
-  if (action === "remove") return { method: "DELETE", path: appsPath(asset, name), query };
-  return { method: "POST", path: appsPath(asset, name, action), query };
+): DeploymentRequest {
+  const options = { path: { asset_id: asset, name }, query: { wait_for_device_s: waitForDevice } };
+  return action === "remove"
+    ? requestOf(`DELETE ${APP_PATH}`, options)
+    : requestOf(`POST ${APP_PATH}/${action}`, options);
 }
 
 /** The names for `--clear`, with the field of the request and its cleared value. */
@@ -130,7 +135,7 @@ export function addAppsUpdate(apps: Command, io: Io): void {
         if (isWholeApp(file)) noteKept(context, fileName ?? "", stillInForce(current, app));
         const body = { ...app, ...execution };
         const query = { dry_run: options.dryRun ? "true" : undefined };
-        const request = { method: "PATCH", path: appsPath(asset, name), query, body } as const;
+        const request = requestOf(`PATCH ${APP_PATH}`, { path: { asset_id: asset, name }, query, body });
         await requestDeployment(context, client, asset, request, options);
       },
     );

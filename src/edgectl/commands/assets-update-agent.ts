@@ -1,5 +1,5 @@
 import { type Command } from "commander";
-import { apiPath } from "../api/client.ts";
+import { requestOf } from "../api/request.ts";
 import { connect, createContext } from "../context.ts";
 import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
 import { usageFailure } from "../failure.ts";
@@ -43,7 +43,7 @@ export function addAssetsUpdateAgent(assets: Command, io: Io): void {
       };
       const client = await connect(context);
       const query = { dry_run: options.dryRun ? "true" : undefined };
-      const request = { method: "POST", path: apiPath("v1", "assets", asset, "edge", "agent"), query, body } as const;
+      const request = requestOf("POST /v1/assets/{asset_id}/edge/agent", { path: { asset_id: asset }, query, body });
       await requestDeployment(context, client, asset, request, options);
     });
 }

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { appsPath } from "../api/apps.ts";
+import { type BodyOf, requestOf } from "../api/request.ts";
 import { connect, createContext } from "../context.ts";
 import { buildAppRequest, secretsWithoutValue } from "../deploy/app-request.ts";
 import { type AppOptions, readAppFile, readAppFlags } from "../deploy/read-app.ts";
@@ -9,6 +9,8 @@ import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { addAppOptions, addExecutionOptions } from "./app-options.ts";
 import { addFollowOptions, ASSET, timingsOption } from "./options.ts";
+
+const DEPLOY = "POST /v1/assets/{asset_id}/edge/apps";
 
 type DeployOptions = AppOptions & ExecutionOptions & FollowFlags;
 
@@ -40,10 +42,11 @@ export function addDeploy(program: Command, io: Io): void {
           `Set ${missing[0]} in this shell, or in the file.`,
         );
       }
-      const body = { ...app, ...(await readExecutionOptions(options, io)) };
+      // Sent as the file has it: the service says what it refuses.
+      const body = { ...app, ...(await readExecutionOptions(options, io)) } as BodyOf<typeof DEPLOY>;
       const client = await connect(context);
       const query = { dry_run: options.dryRun ? "true" : undefined };
-      const request = { method: "POST", path: appsPath(asset), query, body } as const;
+      const request = requestOf(DEPLOY, { path: { asset_id: asset }, query, body });
       await requestDeployment(context, client, asset, request, options);
     });
 }

@@ -2,12 +2,12 @@ import type { Command } from "commander";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import {
   commandRollout,
+  type RolloutCommand,
   getRollout,
   listRollouts,
   listTargets,
   planRetry,
   retryRollout,
-  rolloutPath,
   type Target,
 } from "../api/rollouts.ts";
 import { rolloutEvents } from "../api/rollout-streams.ts";
@@ -134,8 +134,7 @@ export function addRolloutsEvents(rollouts: Command, io: Io): void {
       const { counts, state, wave } = await getRollout(client, fleet, id);
       const now = JSON.stringify([state, wave, sorted(counts)]);
       using view = createRolloutView(io, context.printer);
-      const path = rolloutPath(fleet, id, "events");
-      for await (const event of rolloutEvents(client, { path }, io.clock, io.interrupted)) {
+      for await (const event of rolloutEvents(client, fleet, id, { clock: io.clock, signal: io.interrupted })) {
         view.onEvent(event);
         if (JSON.stringify([event.state, event.wave, sorted(event.counts)]) === now) break;
       }
@@ -146,21 +145,21 @@ function sorted(counts: Readonly<Record<string, number>>): unknown {
   return Object.entries(counts).toSorted(([one], [other]) => (one < other ? -1 : 1));
 }
 
-const COMMANDS = {
+const COMMANDS: Readonly<Record<RolloutCommand, string>> = {
   pause: "let nothing begin any more; deployments under way end",
   resume: "start a draft, or let a paused rollout go on",
   advance: "let the next wave begin",
   approve: "start a rollout that another person has made and that awaits approval",
   cancel: "end a rollout as it is; nothing goes back",
   rollback: "go back to the stable revision on every asset that was attempted",
-} as const;
+};
 
 /** Adds the commands that change a rollout. Each says what it touches before it asks. */
 export function addRolloutsCommands(rollouts: Command, io: Io): void {
-  for (const [name, description] of Object.entries(COMMANDS)) {
+  for (const name of Object.keys(COMMANDS) as RolloutCommand[]) {
     rollouts
       .command(name)
-      .description(description)
+      .description(COMMANDS[name])
       .argument(...FLEET)
       .argument(...ID)
       .option("-y, --yes", "do not ask")

@@ -1,5 +1,7 @@
-import type { ApiClient, ApiRequest } from "../api/client.ts";
-import { appsPath, getApp } from "../api/apps.ts";
+import type { ApiClient } from "../api/client.ts";
+import type { DeploymentRequest } from "../api/deployments.ts";
+import { getApp } from "../api/apps.ts";
+import { requestOf } from "../api/request.ts";
 import type { Context } from "../context.ts";
 import { type FollowFlags, requestDeployment } from "./run-deployment.ts";
 import { EXIT, Failure, usageFailure } from "../failure.ts";
@@ -90,13 +92,13 @@ function requestFor(
   { spec, options }: DesiredApp,
   current: AppDocument | undefined,
   dryRun: boolean,
-): ApiRequest {
+): DeploymentRequest {
   const query = { dry_run: dryRun ? "true" : undefined };
-  if (!current) return { method: "POST", path: appsPath(asset), query, body: { ...spec, ...options } };
-  return {
-    method: "PATCH",
-    path: appsPath(asset, spec.name),
-    query,
-    body: { ...updateFor(spec, current), ...options },
-  };
+  if (!current) {
+    const body = { ...spec, ...options };
+    return requestOf("POST /v1/assets/{asset_id}/edge/apps", { path: { asset_id: asset }, query, body });
+  }
+  const path = { asset_id: asset, name: spec.name };
+  const body = { ...updateFor(spec, current), ...options };
+  return requestOf("PATCH /v1/assets/{asset_id}/edge/apps/{name}", { path, query, body });
 }

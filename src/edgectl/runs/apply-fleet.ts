@@ -5,7 +5,7 @@ import {
   createFleet,
   createRevision,
   type Fleet,
-  type FleetFields,
+  type RevisionBody,
   getFleet,
   getRevision,
   updateFleet,
@@ -66,15 +66,16 @@ async function carryOut(
   { change, asks_for_revision: asks }: FleetPlan,
   last: number,
 ): Promise<number> {
-  const fields: FleetFields = { selector, apps, strategy, on_drift };
-  if (change === "create") await createFleet(client, name, fields);
+  const fields = { selector, apps, strategy, on_drift };
+  if (change === "create") await createFleet(client, { name, ...fields });
   // A field of the strategy that is not named stays, and this one has no default.
   if (change === "update") {
     await updateFleet(client, name, { ...fields, strategy: { max_download_bytes: null, ...strategy } });
   }
   let revision = last;
   if (asks) {
-    const all = [...entries, ...absent.map((each) => ({ name: each, absent: true }))];
+    // Sent as the file has it: the service says what it refuses.
+    const all = [...entries, ...absent.map((each) => ({ name: each, absent: true }))] as RevisionBody["apps"];
     revision = (await createRevision(client, name, { apps: all, ...(comment !== undefined && { comment }) })).number;
   }
   if (printer.json) printer.jsonLine({ fleet: name, revision, changed: change !== "none" || revision !== last });

@@ -1,7 +1,9 @@
 import type { z } from "zod";
 import { applyPlanSchema } from "../../protocol/apps/apply.ts";
+import type { DeploymentRequest } from "../api/deployments.ts";
 import { listApps } from "../api/apps.ts";
-import { type ApiClient, apiPath, type ApiRequest } from "../api/client.ts";
+import type { ApiClient } from "../api/client.ts";
+import { type BodyOf, requestOf } from "../api/request.ts";
 import { confirmApply } from "./apply-app.ts";
 import type { Context } from "../context.ts";
 import { type FollowFlags, requestDeployment, requestDryRun } from "./run-deployment.ts";
@@ -137,9 +139,12 @@ function portDocument({ app, port, hostPort }: MappedPort): object {
   return { app, host_port: hostPort, target_port, protocol, file_port };
 }
 
-function applyRequest(asset: string, body: GroupRequest, isDryRun: boolean): ApiRequest {
+const APPLY = "POST /v1/assets/{asset_id}/edge/apply";
+
+function applyRequest(asset: string, body: GroupRequest, isDryRun: boolean): DeploymentRequest {
   const query = { dry_run: isDryRun ? "true" : undefined };
-  return { method: "POST", path: apiPath("v1", "assets", asset, "edge", "apply"), query, body };
+  // Sent as the file has it: the service says what it refuses.
+  return requestOf(APPLY, { path: { asset_id: asset }, query, body: body as BodyOf<typeof APPLY> });
 }
 
 function readPlan(details: unknown): ApplyPlan {

@@ -1,7 +1,7 @@
 import { renderTimings } from "../../lib/terminal/timings-table.ts";
 import { withoutTimings } from "../../protocol/deployments/deployment-timings.ts";
-import type { ApiClient, ApiRequest } from "../api/client.ts";
-import { deploymentsPath, openEventStream, type StreamedEvent } from "../api/deployments.ts";
+import type { ApiClient } from "../api/client.ts";
+import { type DeploymentRequest, eventsRequest, openEventStream, type StreamedEvent } from "../api/deployments.ts";
 import type { Context } from "../context.ts";
 import { EXIT, Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
@@ -32,7 +32,7 @@ export async function requestDeployment(
   context: Context,
   client: ApiClient,
   asset: string,
-  request: ApiRequest,
+  request: DeploymentRequest,
   { detach = false, retryFor, timings = false }: FollowFlags,
 ): Promise<void> {
   const start = starterOf(context, client, request);
@@ -47,7 +47,7 @@ export async function requestDryRun(
   context: Context,
   client: ApiClient,
   asset: string,
-  request: ApiRequest,
+  request: DeploymentRequest,
   { retryFor }: FollowFlags,
 ): Promise<StreamedEvent> {
   const view = context.printer.json ? new SilentView() : createDeploymentView(context.io, context.printer);
@@ -60,7 +60,7 @@ export async function requestDryRun(
   return event;
 }
 
-function starterOf({ io }: Context, client: ApiClient, request: ApiRequest): DeploymentEventSource["start"] {
+function starterOf({ io }: Context, client: ApiClient, request: DeploymentRequest): DeploymentEventSource["start"] {
   const keyed = { ...request, headers: { "Idempotency-Key": io.randomId() } };
   return () => openEventStream(client, keyed, io.clock, io.interrupted);
 }
@@ -92,7 +92,7 @@ async function follow(
   let deploymentId = "deploymentId" in options ? options.deploymentId : undefined;
   using view = shown;
   const resume: DeploymentEventSource["resume"] = (id, after) =>
-    openEventStream(client, { path: deploymentsPath(asset, id, "events"), query: { after } }, io.clock, io.interrupted);
+    openEventStream(client, eventsRequest(asset, id, after), io.clock, io.interrupted);
   let event: StreamedEvent;
   try {
     event = await followDeployment({

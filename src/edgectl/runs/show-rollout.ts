@@ -1,14 +1,7 @@
 import type { ApiClient } from "../api/client.ts";
 import { getFleet } from "../api/fleets.ts";
 import { type AssetPrice, type Price, priceEvents, type RolloutEvent, rolloutEvents } from "../api/rollout-streams.ts";
-import {
-  getRollout,
-  priceRequest,
-  type Rollout,
-  type RolloutCreation,
-  rolloutPath,
-  type Waiting,
-} from "../api/rollouts.ts";
+import { getRollout, type Rollout, type RolloutCreation, type Waiting } from "../api/rollouts.ts";
 import type { Context } from "../context.ts";
 import { EXIT, Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
@@ -49,8 +42,7 @@ export async function showRollout(
   const { io, printer } = context;
   using view = createRolloutView(io, printer);
   const open = (after: number, onOpen: () => void) => {
-    const request = { path: rolloutPath(fleet, id, "events"), query: { after } };
-    return rolloutEvents(client, request, io.clock, io.interrupted, onOpen);
+    return rolloutEvents(client, fleet, id, { after, onOpen, clock: io.clock, signal: io.interrupted });
   };
   let now: Rollout | undefined;
   // The event may be an old one: what counts is how the rollout is now.
@@ -131,8 +123,8 @@ export async function askPrice(
   { asksDevices }: { readonly asksDevices: boolean },
 ): Promise<Priced> {
   const assets: AssetPrice[] = [];
-  const request = priceRequest(fleet, body, asksDevices);
-  for await (const event of priceEvents(client, request, io.clock, io.interrupted)) {
+  const stream = { asksDevices, clock: io.clock, signal: io.interrupted };
+  for await (const event of priceEvents(client, fleet, body, stream)) {
     const { status, asset, details, message, code } = event;
     if (asset) assets.push(asset);
     if (details) return { price: details, assets, problem: status === "Fail" ? message : undefined };

@@ -18,7 +18,7 @@ import {
   type StreamParams,
 } from "../../protocol/link/streams.ts";
 import { toNetworkFailure } from "../api/network-failure.ts";
-import { apiPath } from "../api/client.ts";
+import { encodeSegment } from "../api/request.ts";
 import { toServiceFailure } from "../api/service-failure.ts";
 import { EXIT, Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
@@ -87,7 +87,7 @@ export class StreamConnection implements Disposable {
   static async open(options: ConnectionOptions): Promise<StreamConnection> {
     const { baseUrl, apiKey, asset, app, signal } = options;
     signal.throwIfAborted();
-    const path = apiPath("v1", "assets", asset, "edge", "apps", app, "stream");
+    const path = `/v1/assets/${encodeSegment(asset)}/edge/apps/${encodeSegment(app)}/stream`;
     const socket = new WebSocket(`${baseUrl.replace(/^http/, "ws").replace(/\/$/, "")}${path}`, {
       headers: { "X-API-Key": apiKey, "User-Agent": `edgectl/${VERSION}` },
       handshakeTimeout: OPEN_TIMEOUT_MS,

@@ -3,15 +3,15 @@ import { type Column, renderFields, renderTable } from "../../lib/terminal/table
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatTime } from "../../lib/terminal/time.ts";
 import { padEnd } from "../../lib/terminal/width.ts";
-import type { Fleet, Member, Reapplied, Revision, RevisionDiff } from "../api/fleets.ts";
+import type { Fleet, ListedFleet, Member, Reapplied, Revision, RevisionDiff } from "../api/fleets.ts";
 import type { FleetPlan } from "../fleets/plan.ts";
 import { renderPlan } from "./plan-view.ts";
 
 const list = (names: readonly string[]): string => sanitizeLine(names.join(", "));
 
-export function renderFleets(fleets: readonly Fleet[], theme: Theme, width: number | undefined): string {
+export function renderFleets(fleets: readonly ListedFleet[], theme: Theme, width: number | undefined): string {
   if (fleets.length === 0) return "No fleets.";
-  const columns: Column<Fleet>[] = [
+  const columns: Column<ListedFleet>[] = [
     { header: "NAME", cell: ({ name }) => sanitizeLine(name) },
     { header: "SELECTOR", cell: ({ selector }) => sanitizeLine(selector), canShrink: true },
     { header: "APPS", cell: ({ apps }) => list(apps), canShrink: true },
@@ -29,7 +29,7 @@ export function renderFleets(fleets: readonly Fleet[], theme: Theme, width: numb
   return renderTable(columns, fleets, theme, width);
 }
 
-function rolloutOf({ latest_rollout: rollout }: Fleet): string {
+function rolloutOf({ latest_rollout: rollout }: ListedFleet): string {
   return rollout ? sanitizeLine(`${rollout.revision} ${rollout.state}`) : "-";
 }
 

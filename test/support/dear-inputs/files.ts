@@ -8,6 +8,7 @@ import { filterArchive } from "../../../src/agent/streams/archive-filter.ts";
 import { readRecords } from "../../../src/control-plane/sims/read-records.ts";
 import { ApiClient } from "../../../src/edgectl/api/client.ts";
 import { parseStreamedEvent } from "../../../src/edgectl/api/deployments.ts";
+import { requestOf } from "../../../src/edgectl/api/request.ts";
 import { parseEnvFile } from "../../../src/edgectl/compose/env-file.ts";
 import { parseAppFile } from "../../../src/edgectl/deploy/app-request.ts";
 import { loadDocument } from "../../../src/edgectl/documents/load.ts";
@@ -122,7 +123,7 @@ function* releaseInputs(): Generator<Input> {
   yield { name: "zeros that unpack to much", bytes: zstdCompressSync(Buffer.alloc(256 * 1024 * 1024)) };
 }
 
-const page = z.looseObject({ items: z.array(z.looseObject({ id: z.string(), name: z.string() })) });
+const page = z.looseObject({ assets: z.array(z.looseObject({ uuid: z.string(), name: z.string() })) });
 
 /** What files, archives, the engine and, to edgectl, the service bring. */
 export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
@@ -133,12 +134,10 @@ export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
       "src/edgectl/api/client.ts",
       "src/edgectl/api/service-failure.ts",
       "src/edgectl/api/deployments.ts",
-      "src/edgectl/api/apps.ts",
-      "src/edgectl/api/rollout-streams.ts",
-      "src/edgectl/api/events.ts",
+      "src/edgectl/api/event-stream.ts",
     ],
-    inputs: () => jsonInputs("response", [['{"items":', "}"]]),
-    run: (bytes) => clientOf(bytes).json({ path: "/" }, page),
+    inputs: () => jsonInputs("response", [['{"assets":', "}"]]),
+    run: (bytes) => clientOf(bytes).json(requestOf("GET /v1/assets"), page),
   },
   {
     name: "an event of the service, in edgectl",

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { DeploymentEvent } from "../../../src/console/api/types.ts";
+import type { DeploymentEvent } from "../../../src/protocol/api-types.ts";
 import { budgetText, buttonText, priceText, readPrice } from "../../../src/console/pages/deploy/price.ts";
 import { adviceFor } from "../../../src/console/pages/deployment/advice.ts";
 import { addEvent, NO_PROGRESS, secondsLeft } from "../../../src/console/pages/deployment/progress.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AccountEvent } from "../../../src/protocol/assets/account-event.ts";
-import type { Device } from "../../../src/console/api/types.ts";
+import type { Device } from "../../../src/protocol/api-types.ts";
 import { applyEvent } from "../../../src/console/pages/assets/asset-row.ts";
 import { DEFAULT_COLUMNS, readColumns, toggleColumn, writeColumns } from "../../../src/console/pages/assets/columns.ts";
 import { countFilters, NO_FILTERS, readFilters, toParameters } from "../../../src/console/pages/assets/filters.ts";

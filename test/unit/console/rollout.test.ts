@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { RolloutPriceEvent, RolloutTarget } from "../../../src/console/api/types.ts";
+import type { RolloutPriceEvent, RolloutTarget } from "../../../src/protocol/api-types.ts";
 import { parseTag } from "../../../src/console/pages/asset/parse-tag.ts";
 import { describeStrategy, waveSizes } from "../../../src/console/pages/fleet/strategy-words.ts";
 import { addPriceEvent, NO_PRICE } from "../../../src/console/pages/fleet/price-stream.ts";

@@ -2,7 +2,7 @@ import { QueryClient } from "@tanstack/react-query";
 import { expect, it } from "vitest";
 import { KEYS } from "../../../src/console/api/keys.ts";
 import { forgetOthers } from "../../../src/console/api/session-change.ts";
-import type { Session } from "../../../src/console/api/types.ts";
+import type { Session } from "../../../src/protocol/api-types.ts";
 import { nextPath } from "../../../src/console/session/after-sign-in.ts";
 
 const session = (account: string, principal: string): Session =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ApiClient } from "../../../src/edgectl/api/client.ts";
-import { type EventStream, openEventStream } from "../../../src/edgectl/api/deployments.ts";
+import { eventsRequest, type EventStream, openEventStream } from "../../../src/edgectl/api/deployments.ts";
 import { MAX_SILENCE_MS } from "../../../src/edgectl/api/event-stream.ts";
 import { NetworkFailure } from "../../../src/edgectl/api/network-failure.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -16,7 +16,7 @@ class Connection {
     const { clock } = this;
     const fetch: typeof globalThis.fetch = (_url, init) => Promise.resolve(this.#respond(init?.signal));
     const client = new ApiClient({ baseUrl: "http://x", apiKey: "ek_x", fetch, clock, signal: this.#signal });
-    return openEventStream(client, { path: "/v1/x" }, clock, this.#signal);
+    return openEventStream(client, eventsRequest("GW-1", "dep_1", 0), clock, this.#signal);
   }
 
   send(text: string): void {

@@ -5,7 +5,7 @@ import { call } from "../../api/client.ts";
 import { toFailure } from "../../api/failure.ts";
 import { KEYS } from "../../api/keys.ts";
 import { usePermission } from "../../api/session.ts";
-import type { Asset } from "../../api/types.ts";
+import type { Asset } from "../../../protocol/api-types.ts";
 import { FailureNote } from "../../parts/failure-note.tsx";
 import { Note } from "../../parts/note.tsx";
 import { PendingButton } from "../../parts/form.tsx";

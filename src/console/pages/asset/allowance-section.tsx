@@ -6,7 +6,7 @@ import { forecastText, readAllowance, toTyped, type Unit, UNITS, usedText } from
 import { SIM_NAMES, type SimType } from "../sims/sim-words.ts";
 import { useAllowance, useAllowanceChange } from "./sim-queries.ts";
 import { usePermission } from "../../api/session.ts";
-import type { Allowance } from "../../api/types.ts";
+import type { Allowance } from "../../../protocol/api-types.ts";
 import { Age } from "../../parts/age.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { AllowanceBar } from "../sims/allowance-bar.tsx";

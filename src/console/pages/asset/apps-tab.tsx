@@ -1,5 +1,5 @@
 import { type ReactNode, useRef, useState } from "react";
-import type { App } from "../../api/types.ts";
+import type { App } from "../../../protocol/api-types.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import classes from "./asset.module.css";
 import { useMutation, type UseMutationResult } from "@tanstack/react-query";

@@ -1,5 +1,5 @@
 import { type ComponentType, type ReactNode, Suspense } from "react";
-import type { AppList, Asset } from "../../api/types.ts";
+import type { AppList, Asset } from "../../../protocol/api-types.ts";
 import { Age } from "../../parts/age.tsx";
 import { formatDuration } from "../../parts/durations.ts";
 import { LinkState } from "../assets/link-state.tsx";

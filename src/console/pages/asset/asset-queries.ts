@@ -7,7 +7,7 @@ import type {
   Device,
   Hold,
   ShownVariables,
-} from "../../api/types.ts";
+} from "../../../protocol/api-types.ts";
 import {
   type InfiniteData,
   useInfiniteQuery,

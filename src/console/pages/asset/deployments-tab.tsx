@@ -1,7 +1,7 @@
 import { Checkbox, Stack, Text } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import { Link } from "react-router";
-import type { Deployment } from "../../api/types.ts";
+import type { Deployment } from "../../../protocol/api-types.ts";
 import { Age } from "../../parts/age.tsx";
 import { Empty } from "../../parts/empty.tsx";
 import { Icon } from "../../parts/icon.tsx";

@@ -1,6 +1,6 @@
 import { Group, Stack, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
-import type { Device, DeviceState } from "../../api/types.ts";
+import type { Device, DeviceState } from "../../../protocol/api-types.ts";
 import { Age } from "../../parts/age.tsx";
 import { formatDuration } from "../../parts/durations.ts";
 import { Empty } from "../../parts/empty.tsx";

@@ -1,6 +1,6 @@
 import type { AccountEvent } from "../../../protocol/assets/account-event.ts";
 import type { AuditEntryBody } from "../../../protocol/people/audit.ts";
-import type { Deployment } from "../../api/types.ts";
+import type { Deployment } from "../../../protocol/api-types.ts";
 
 /** Something that happened, from one source. */
 interface HistoryItem {

@@ -1,7 +1,7 @@
 import { Stack, Text } from "@mantine/core";
 import { type ReactNode, Suspense, useMemo, useState } from "react";
 import { toFailure } from "../../api/failure.ts";
-import type { Asset, DataUsage } from "../../api/types.ts";
+import type { Asset, DataUsage } from "../../../protocol/api-types.ts";
 import { Age } from "../../parts/age.tsx";
 import { formatBytes } from "../../parts/format-bytes.ts";
 import type { UseQueryResult } from "@tanstack/react-query";

@@ -7,7 +7,7 @@ import { usePermission } from "../../api/session.ts";
 import { Form, PendingButton } from "../../parts/form.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { type TabProps, useHold, useVariables } from "./asset-queries.ts";
-import type { Tags, TagsUpdate, VariablesUpdate } from "../../api/types.ts";
+import type { Tags, TagsUpdate, VariablesUpdate } from "../../../protocol/api-types.ts";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { parseTag } from "./parse-tag.ts";
 import { Table } from "../../parts/table.tsx";

@@ -9,7 +9,7 @@ import {
 import { call } from "../../api/client.ts";
 import { toFailure } from "../../api/failure.ts";
 import { KEYS } from "../../api/keys.ts";
-import type { Allowance, AssetSims, ProSimUsage, SimEntry, SuperSimUsage } from "../../api/types.ts";
+import type { Allowance, AssetSims, ProSimUsage, SimEntry, SuperSimUsage } from "../../../protocol/api-types.ts";
 import { serverNow } from "../../api/reachability.ts";
 import type { SimType } from "../sims/sim-words.ts";
 import type { UsageRange } from "./usage-days.ts";

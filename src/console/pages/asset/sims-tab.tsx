@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { call } from "../../api/client.ts";
-import type { Asset, AssetUpdate } from "../../api/types.ts";
+import type { Asset, AssetUpdate } from "../../../protocol/api-types.ts";
 import { forgetSims, useSimRefresh, useSims } from "./sim-queries.ts";
 import { Button, Group, NativeSelect, Stack, Text, Title } from "@mantine/core";
 import { type ReactNode, useState } from "react";

@@ -1,5 +1,5 @@
 import type { AttentionReason } from "../../../protocol/assets/attention.ts";
-import type { AssetListItem } from "../../api/types.ts";
+import type { AssetListItem } from "../../../protocol/api-types.ts";
 import type { AccountEvent } from "../../../protocol/assets/account-event.ts";
 
 /** What a list of assets says of the device, as it was last reported. */

@@ -3,7 +3,7 @@ import { Link, useSearchParams } from "react-router";
 import { Anchor, Button, Code, NativeSelect, Text, TextInput } from "@mantine/core";
 import classes from "./audit-filters.module.css";
 import { ACTION_GROUPS, shownDetails } from "./audit-words.ts";
-import type { AuditEntry } from "../../api/types.ts";
+import type { AuditEntry } from "../../../protocol/api-types.ts";
 import { Age } from "../../parts/age.tsx";
 import { formatTime } from "../../parts/durations.ts";
 import { SafeText } from "../../parts/safe-text.tsx";

@@ -2,7 +2,7 @@ import { Group, Stack, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useRef, useState } from "react";
 import { toFailure } from "../../api/failure.ts";
-import type { DeploymentEvent } from "../../api/types.ts";
+import type { DeploymentEvent } from "../../../protocol/api-types.ts";
 import { FailureNote } from "../../parts/failure-note.tsx";
 import { Note } from "../../parts/note.tsx";
 import { focusPageTitle } from "../../parts/page-title.tsx";

@@ -1,4 +1,4 @@
-import type { AppDeploymentRequest, AppUpdateRequest } from "../../api/types.ts";
+import type { AppDeploymentRequest, AppUpdateRequest } from "../../../protocol/api-types.ts";
 
 /** The form of an app as it is typed: every value is a text until the request is made. */
 export interface AppForm {

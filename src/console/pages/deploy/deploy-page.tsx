@@ -1,7 +1,7 @@
 import { Button, Stack, Text } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import { Link, useParams, useSearchParams } from "react-router";
-import type { AppDeploymentRequest } from "../../api/types.ts";
+import type { AppDeploymentRequest } from "../../../protocol/api-types.ts";
 import { PageTitle } from "../../parts/page-title.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { useAsset } from "../asset/asset-queries.ts";

@@ -1,4 +1,4 @@
-import type { DataBudget, DeploymentEvent } from "../../api/types.ts";
+import type { DataBudget, DeploymentEvent } from "../../../protocol/api-types.ts";
 import { formatBytes } from "../../parts/format-bytes.ts";
 
 /** What a deployment costs, from the last event of its dry run. */

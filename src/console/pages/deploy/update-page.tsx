@@ -4,7 +4,7 @@ import { type ReactNode, useState } from "react";
 import { Link, useParams, useSearchParams } from "react-router";
 import { call } from "../../api/client.ts";
 import { toFailure } from "../../api/failure.ts";
-import type { AppDetails, AppUpdateRequest } from "../../api/types.ts";
+import type { AppDetails, AppUpdateRequest } from "../../../protocol/api-types.ts";
 import { FailureNote } from "../../parts/failure-note.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";

@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import type { DeploymentEvent } from "../../api/types.ts";
+import type { DeploymentEvent } from "../../../protocol/api-types.ts";
 import { type Price, readPrice } from "./price.ts";
 
 export interface Priced {

@@ -1,7 +1,7 @@
 import { Code, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import type { DeploymentEvent } from "../../api/types.ts";
+import type { DeploymentEvent } from "../../../protocol/api-types.ts";
 import { Age } from "../../parts/age.tsx";
 import { Note } from "../../parts/note.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { Link, useParams } from "react-router";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
-import type { Deployment } from "../../api/types.ts";
+import type { Deployment } from "../../../protocol/api-types.ts";
 import { Age } from "../../parts/age.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";

@@ -1,6 +1,6 @@
 import { send } from "../../api/client.ts";
 import { type ApiFailure, toFailure } from "../../api/failure.ts";
-import type { DeploymentEvent } from "../../api/types.ts";
+import type { DeploymentEvent } from "../../../protocol/api-types.ts";
 import { readMessages } from "../../live/line-stream.ts";
 import { addEvent, NO_PROGRESS, type Progress } from "./progress.ts";
 

@@ -1,4 +1,4 @@
-import type { DeploymentEvent } from "../../api/types.ts";
+import type { DeploymentEvent } from "../../../protocol/api-types.ts";
 
 /** A line of the history of a deployment. Events that only move the download on replace each other. */
 export interface ProgressLine {

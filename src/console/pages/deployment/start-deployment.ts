@@ -1,6 +1,5 @@
-import { type Arguments, type CallOptions, send } from "../../api/client.ts";
-import type { OperationName } from "../../api/operations.ts";
-import type { DeploymentEvent } from "../../api/types.ts";
+import { type Arguments, type CallOptions, type OperationName, send } from "../../api/client.ts";
+import type { DeploymentEvent } from "../../../protocol/api-types.ts";
 import { readMessages } from "../../live/line-stream.ts";
 import { ApiFailure } from "../../api/failure.ts";
 

@@ -1,5 +1,5 @@
 import { type ReactNode, useState } from "react";
-import type { ApiKey } from "../../api/types.ts";
+import type { ApiKey } from "../../../protocol/api-types.ts";
 import { State } from "../../parts/state.tsx";
 import { Age, useNow } from "../../parts/age.tsx";
 import { Anchor, Button, Checkbox, Code, Group, Stack, Text, Title } from "@mantine/core";

@@ -1,7 +1,7 @@
 import { Button, Checkbox, Group, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import type { ApiKey, Role } from "../../api/types.ts";
+import type { ApiKey, Role } from "../../../protocol/api-types.ts";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import { Confirm, Dialog } from "../../parts/dialog.tsx";

@@ -1,4 +1,4 @@
-import type { Device, DeviceFacts, DeviceState } from "../../api/types.ts";
+import type { Device, DeviceFacts, DeviceState } from "../../../protocol/api-types.ts";
 import { formatBytes } from "../../parts/format-bytes.ts";
 
 /** What has to be right before an installer may leave. */

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from "react";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import { usePermission } from "../../api/session.ts";
-import type { Asset, EnrolmentSettings } from "../../api/types.ts";
+import type { Asset, EnrolmentSettings } from "../../../protocol/api-types.ts";
 import { Form } from "../../parts/form.tsx";
 import { Loaded, Loading } from "../../parts/loaded.tsx";
 import { useSearchParams } from "react-router";

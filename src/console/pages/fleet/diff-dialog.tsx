@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
-import type { Fleet, RevisionDiff } from "../../api/types.ts";
+import type { Fleet, RevisionDiff } from "../../../protocol/api-types.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";

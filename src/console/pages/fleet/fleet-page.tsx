@@ -1,6 +1,6 @@
 import { Code, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
-import type { Fleet } from "../../api/types.ts";
+import type { Fleet } from "../../../protocol/api-types.ts";
 import { Facts } from "../../parts/facts.tsx";
 import { formatMemberCounts } from "../../parts/member-states.ts";
 import { SafeText } from "../../parts/safe-text.tsx";

@@ -5,7 +5,7 @@ import { Link } from "react-router";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import type { MemberStateName } from "../../../protocol/fleets/fleet-member.ts";
-import type { Fleet, FleetMember } from "../../api/types.ts";
+import type { Fleet, FleetMember } from "../../../protocol/api-types.ts";
 import { Age } from "../../parts/age.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { MEMBER_STATE_NAMES, MEMBER_STATES, memberWait } from "../../parts/member-states.ts";

@@ -1,6 +1,6 @@
 import { send } from "../../api/client.ts";
 import { ApiFailure } from "../../api/failure.ts";
-import type { AssetPrice, RolloutPrice, RolloutPriceEvent } from "../../api/types.ts";
+import type { AssetPrice, RolloutPrice, RolloutPriceEvent } from "../../../protocol/api-types.ts";
 import { readMessages } from "../../live/line-stream.ts";
 
 /** What a rollout would cost, as far as assets have answered. */

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from "react";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import { usePermission } from "../../api/session.ts";
-import type { Fleet, Revision } from "../../api/types.ts";
+import type { Fleet, Revision } from "../../../protocol/api-types.ts";
 import { Age } from "../../parts/age.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { MoreButton } from "../../parts/more-button.tsx";

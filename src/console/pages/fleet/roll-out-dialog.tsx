@@ -10,7 +10,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "react-router";
 import { call } from "../../api/client.ts";
 import { toFailure } from "../../api/failure.ts";
-import type { Fleet, Rollout } from "../../api/types.ts";
+import type { Fleet, Rollout } from "../../../protocol/api-types.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { FailureNote } from "../../parts/failure-note.tsx";
 import { Form, PendingButton } from "../../parts/form.tsx";

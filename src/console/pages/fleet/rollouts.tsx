@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { Link } from "react-router";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
-import type { Rollout } from "../../api/types.ts";
+import type { Rollout } from "../../../protocol/api-types.ts";
 import { Age } from "../../parts/age.tsx";
 import { CountBar } from "../../parts/count-bar.tsx";
 import { Loaded } from "../../parts/loaded.tsx";

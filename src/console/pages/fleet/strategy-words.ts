@@ -1,4 +1,4 @@
-import type { RolloutStrategy, RolloutWaveStrategy, RolloutWindow } from "../../api/types.ts";
+import type { RolloutStrategy, RolloutWaveStrategy, RolloutWindow } from "../../../protocol/api-types.ts";
 import { formatBytes } from "../../parts/format-bytes.ts";
 import { formatDuration } from "../../parts/durations.ts";
 import { countOf } from "../../../protocol/values/share.ts";

@@ -5,7 +5,7 @@ import { Link } from "react-router";
 import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
-import type { FleetListItem } from "../../api/types.ts";
+import type { FleetListItem } from "../../../protocol/api-types.ts";
 import { CountBar } from "../../parts/count-bar.tsx";
 import { RolloutStateLabel, State } from "../../parts/state.tsx";
 import { Empty } from "../../parts/empty.tsx";

@@ -1,4 +1,4 @@
-import type { AppLogEntry } from "../../api/types.ts";
+import type { AppLogEntry } from "../../../protocol/api-types.ts";
 import { send } from "../../api/client.ts";
 import { type ApiFailure, toFailure } from "../../api/failure.ts";
 import { readMessages } from "../../live/line-stream.ts";

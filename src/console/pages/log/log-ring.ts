@@ -1,4 +1,4 @@
-import type { AppLogEntry } from "../../api/types.ts";
+import type { AppLogEntry } from "../../../protocol/api-types.ts";
 
 /** A row of a log as it is shown. */
 export type LogRow = { readonly id: number } & (

@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { call } from "../../api/client.ts";
 import { useSession } from "../../api/session.ts";
-import type { LoginDecision, LoginRequest, Role } from "../../api/types.ts";
+import type { LoginDecision, LoginRequest, Role } from "../../../protocol/api-types.ts";
 import { type Expiry, ExpirySelect, expiryTime } from "../../parts/expiry-select.tsx";
 import { Form } from "../../parts/form.tsx";
 import { Note } from "../../parts/note.tsx";

@@ -1,6 +1,6 @@
 import { Button, Group, Text } from "@mantine/core";
 import { type ReactNode, useState } from "react";
-import type { User } from "../../api/types.ts";
+import type { User } from "../../../protocol/api-types.ts";
 import { useSession } from "../../api/session.ts";
 import { Age } from "../../parts/age.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";

@@ -3,7 +3,7 @@ import { Age } from "../../parts/age.tsx";
 import { CopyOnce } from "../../parts/copy-once.tsx";
 import { Button, Checkbox, Group, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import type { Role, User } from "../../api/types.ts";
+import type { Role, User } from "../../../protocol/api-types.ts";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import { Confirm, Dialog } from "../../parts/dialog.tsx";

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from "react";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import { usePermission, useSession } from "../../api/session.ts";
-import type { Rollout, RolloutRetryPlan } from "../../api/types.ts";
+import type { Rollout, RolloutRetryPlan } from "../../../protocol/api-types.ts";
 import { Confirm, Dialog } from "../../parts/dialog.tsx";
 import { type Command, type CommandName, commandsFor } from "./commands.ts";
 import type { RolloutPath } from "./rollout-queries.ts";
@@ -124,7 +124,7 @@ export function RetryButton({ path, rollout }: { readonly path: RolloutPath; rea
           onConfirm={() => retry.mutate()}
           onClose={close}
         >
-          {plan.data && describeRetry(plan.data)}
+          {plan.data && "assets" in plan.data && describeRetry(plan.data)}
         </Confirm>
       )}
     </>

@@ -1,6 +1,6 @@
 import { Anchor, Group, Stack, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
-import type { Rollout } from "../../api/types.ts";
+import type { Rollout } from "../../../protocol/api-types.ts";
 import { CountBar } from "../../parts/count-bar.tsx";
 import { formatDuration } from "../../parts/durations.ts";
 import { formatAssets } from "../../parts/target-states.ts";

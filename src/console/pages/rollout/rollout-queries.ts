@@ -10,7 +10,7 @@ import { useEffect, useRef } from "react";
 import type { TargetState } from "../../../protocol/fleets/rollout.ts";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
-import type { Rollout } from "../../api/types.ts";
+import type { Rollout } from "../../../protocol/api-types.ts";
 import { FIRST_PAGE, readTargetPage, type TargetPage } from "./target-pages.ts";
 import { mayChange } from "./verdict.ts";
 

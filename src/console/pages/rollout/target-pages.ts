@@ -1,5 +1,5 @@
 import type { TargetCounts, TargetState } from "../../../protocol/fleets/rollout.ts";
-import type { RolloutTarget, RolloutTargetList } from "../../api/types.ts";
+import type { RolloutTarget, RolloutTargetList } from "../../../protocol/api-types.ts";
 import { TARGET_STATE_NAMES } from "../../parts/target-states.ts";
 
 /** Where a page of targets begins: in the targets of one state, after a cursor. */

@@ -1,7 +1,7 @@
 import { Anchor, Button, Text, Title } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import { Link } from "react-router";
-import type { Rollout, RolloutAttempt, RolloutTarget } from "../../api/types.ts";
+import type { Rollout, RolloutAttempt, RolloutTarget } from "../../../protocol/api-types.ts";
 import { Age } from "../../parts/age.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import classes from "./rollout.module.css";

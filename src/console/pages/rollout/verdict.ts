@@ -1,6 +1,6 @@
 import type { TargetCounts, TargetState } from "../../../protocol/fleets/rollout.ts";
 import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
-import type { Rollout, RolloutWave } from "../../api/types.ts";
+import type { Rollout, RolloutWave } from "../../../protocol/api-types.ts";
 import type { NoteKind } from "../../parts/note.tsx";
 import { countIn, formatAssets, formatCounts } from "../../parts/target-states.ts";
 

@@ -1,4 +1,4 @@
-import type { Allowance } from "../../api/types.ts";
+import type { Allowance } from "../../../protocol/api-types.ts";
 import { formatUtcTime } from "../../parts/durations.ts";
 import { formatBytes } from "../../parts/format-bytes.ts";
 

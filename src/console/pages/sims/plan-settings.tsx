@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient, type UseQueryResult } from "@tanstack/react-query";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
-import type { DataPlanSettings } from "../../api/types.ts";
+import type { DataPlanSettings } from "../../../protocol/api-types.ts";
 import { Box, NativeSelect, Text, Title } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import { usePermission } from "../../api/session.ts";

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { SimEntry } from "../../api/types.ts";
+import type { SimEntry } from "../../../protocol/api-types.ts";
 import { Age } from "../../parts/age.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { State } from "../../parts/state.tsx";

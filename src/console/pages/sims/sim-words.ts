@@ -1,4 +1,4 @@
-import type { SimEntry } from "../../api/types.ts";
+import type { SimEntry } from "../../../protocol/api-types.ts";
 
 export type SimType = SimEntry["type"];
 

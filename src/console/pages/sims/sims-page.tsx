@@ -4,7 +4,7 @@ import { readSimFilters, type SimFilters } from "./sim-filters.ts";
 import { SIM_NAMES } from "./sim-words.ts";
 import classes from "./sims.module.css";
 import { Link, useSearchParams } from "react-router";
-import type { SimEntry } from "../../api/types.ts";
+import type { SimEntry } from "../../../protocol/api-types.ts";
 import { Age } from "../../parts/age.tsx";
 import { Bytes } from "../../parts/bytes.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";

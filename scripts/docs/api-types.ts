@@ -18,10 +18,10 @@ interface Document {
 }
 
 /**
- * Returns the console's module with the types of the API: the schemas of the OpenAPI document, and its operations. One
- * line each; the file is not formatted.
+ * Returns the module with the types of the HTTP API, for the programs that are its clients: the schemas of the OpenAPI document, and
+ * its operations. One line each; the file is not formatted.
  */
-export async function consoleTypes(): Promise<string> {
+export async function apiTypes(): Promise<string> {
   const { paths, components } = inlinePlain(resolveComponents((await openApiDocument()) as Document));
   const schemas = Object.entries(components.schemas).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const operations = Object.entries(paths)
@@ -69,19 +69,36 @@ function inlinePlain(document: Document): Document {
 }
 
 function operationType({ parameters = [], requestBody, responses }: Operation): string {
-  const query = parameters.filter((parameter) => parameter.in === "query");
-  const fields = query.map(({ name, required }) => `${name}${required ? "" : "?"}: QueryValue`);
-  const success = Object.entries(responses).find(([status]) => status.startsWith("2"))?.[1];
+  const fields = (place: string, type: string): string | undefined => {
+    const named = parameters.filter((parameter) => parameter.in === place);
+    const texts = named.map(({ name, required }) => `${name}${required ? "" : "?"}: ${type}`);
+    return texts.length > 0 ? `{ ${texts.join("; ")} }` : undefined;
+  };
+  const successes = Object.entries(responses).filter(([status]) => status.startsWith("2"));
+  const received = (read: typeof contentType): string | undefined => {
+    const types = new Set(successes.flatMap(([, { content }]) => read(content) ?? []));
+    return types.size > 0 ? [...types].join(" | ") : undefined;
+  };
   const types = Object.entries({
-    query: fields.length > 0 ? `{ ${fields.join("; ").replaceAll("QueryValue", "string | undefined")} }` : undefined,
+    path: fields("path", "string"),
+    query: fields("query", "string | undefined"),
     body: contentType(requestBody?.content),
-    response: contentType(success?.content),
+    response: received(contentType),
+    message: received(messageType),
   });
   return `{ ${types.map(([name, type]) => `${name}: ${type ?? "undefined"}`).join("; ")} }`;
 }
 
-/** The type of a JSON body; of a stream, that of one of its messages. */
-function contentType(content: Contents | undefined): string | undefined {
-  const media = content && (content["application/json"] ?? Object.values(content)[0]);
+/** The type of a JSON body. */
+function contentType(content: Contents = {}): string | undefined {
+  return typeOfMedia(content["application/json"]);
+}
+
+/** The type of one of the messages that a stream consists of. */
+function messageType(content: Contents = {}): string | undefined {
+  return typeOfMedia(content["text/event-stream"] ?? content["application/x-ndjson"]);
+}
+
+function typeOfMedia(media: Contents[string] | undefined): string | undefined {
   return media && typeOf(media.schema ?? {});
 }
