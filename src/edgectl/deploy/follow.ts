@@ -3,11 +3,12 @@ import type { Clock } from "../../lib/clock.ts";
 import { isFinal } from "../../protocol/deployments/deployment-event.ts";
 import type { EventStream, StreamedEvent } from "../api/deployments.ts";
 import { NetworkFailure } from "../api/network-failure.ts";
+import { StreamOutage, StreamEnded } from "../api/stream-outage.ts";
 import { ServiceFailure } from "../api/service-failure.ts";
 
 /** Opens the event stream of one deployment. */
 export interface DeploymentEventSource {
-  /** Opens the stream for the first time. Must be safe to repeat. */
+  /** Opens the stream for the first time. Must be safe to repeat: a request that starts a deployment has an `Idempotency-Key`. */
   start(): Promise<EventStream>;
   /** Opens the stream again, after the event with number `after`. */
   resume(deploymentId: string, after: number): Promise<EventStream>;
@@ -30,7 +31,7 @@ export interface FollowOptions {
   readonly deploymentId?: string;
   /** Return after the first event. */
   readonly detach?: boolean;
-  /** How long to retry without a connection, in milliseconds. */
+  /** How long to retry without a connection, or with one that brings nothing and ends at once, in milliseconds. */
   readonly giveUpAfterMs: number;
   readonly clock: Clock;
   readonly random: () => number;
@@ -53,27 +54,26 @@ const RETRYABLE_STATUSES = new Set([429, 500, 502, 503, 504]);
 export async function followDeployment(options: FollowOptions): Promise<StreamedEvent> {
   const { listener, clock, signal } = options;
   const position = new Position(options);
-  let outageSince: number | undefined;
+  const outage = new StreamOutage(clock);
+  let isSaid = false;
   for (;;) {
-    let problem: unknown = new ConnectionEnded();
+    let problem: unknown = new StreamEnded();
     try {
       using stream = await position.open();
-      if (outageSince !== undefined) listener.onReconnected();
-      outageSince = undefined;
-      const last = await readUntilFinal(stream, position, options);
+      outage.opened();
+      if (isSaid) listener.onReconnected();
+      isSaid = false;
+      const last = await readUntilFinal(stream, position, outage, options);
       if (last) return last;
     } catch (error) {
       signal.throwIfAborted();
       if (!isRetryable(error, position.mayHaveStarted)) throw error;
       problem = error;
     }
-    const now = clock.monotonic();
-    if (outageSince === undefined) {
-      outageSince = now;
-      listener.onDisconnected(describe(problem));
-    } else if (now - outageSince >= options.giveUpAfterMs) {
-      throw problem;
-    }
+    const outageMs = outage.ended();
+    if (outageMs !== undefined && outageMs >= options.giveUpAfterMs) throw problem;
+    if (!isSaid) listener.onDisconnected(describe(problem));
+    isSaid = true;
     await clock.sleep(position.nextDelay(problem, options.random()), signal);
   }
 }
@@ -81,10 +81,12 @@ export async function followDeployment(options: FollowOptions): Promise<Streamed
 async function readUntilFinal(
   stream: EventStream,
   position: Position,
+  outage: StreamOutage,
   options: FollowOptions,
 ): Promise<StreamedEvent | undefined> {
   for await (const event of stream.events) {
     if (!position.advance(stream, event)) continue;
+    outage.progressed();
     options.listener.onEvent(event);
     if (isFinal(event) || options.detach) return event;
   }
@@ -143,9 +145,6 @@ class Position {
     this.#options.onDeploymentId?.(id);
   }
 }
-
-/** The server ended the stream before the final event, for example because it restarts. */
-class ConnectionEnded extends Error {}
 
 function isRetryable(error: unknown, mayHaveStarted: boolean): boolean {
   if (!mayHaveStarted) return false;

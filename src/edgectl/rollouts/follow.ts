@@ -1,6 +1,7 @@
 import { fullJitter } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { askedPauseMs, isPassing } from "../api/network-failure.ts";
+import { StreamOutage, StreamEnded } from "../api/stream-outage.ts";
 import type { RolloutEvent } from "../api/rollout-streams.ts";
 
 const BACKOFF = { baseMs: 500, maxMs: 10_000 };
@@ -21,7 +22,7 @@ export interface RolloutFollowOptions {
   readonly listener: RolloutListener;
   /** Called for an event that says that the rollout waits for people. Returns whether following ends with it. */
   readonly endsWaiting?: (event: RolloutEvent) => Promise<boolean>;
-  /** How long to retry without a connection, in milliseconds. */
+  /** How long to retry without a connection, or with one that brings nothing and ends at once, in milliseconds. */
   readonly giveUpAfterMs: number;
   readonly clock: Clock;
   readonly random: () => number;
@@ -36,13 +37,13 @@ export async function followRollout(options: RolloutFollowOptions): Promise<Roll
   const { open, listener, clock, signal } = options;
   let after = 0;
   let attempts = 0;
-  let lostAt: number | undefined;
+  const outage = new StreamOutage(clock);
   let isSaid = false;
   // A paused rollout has no events for days: that it is quiet is no outage.
   const onOpen = (): void => {
     if (isSaid) listener.onReconnected();
     isSaid = false;
-    lostAt = undefined;
+    outage.opened();
   };
   for (;;) {
     let problem: unknown;
@@ -51,6 +52,7 @@ export async function followRollout(options: RolloutFollowOptions): Promise<Roll
         attempts = 0;
         if (event.seq <= after) continue;
         after = event.seq;
+        outage.progressed();
         listener.onEvent(event);
         if (event.status !== "Running") return event;
         if (event.waits_for_people && (await options.endsWaiting?.(event))) return event;
@@ -60,9 +62,9 @@ export async function followRollout(options: RolloutFollowOptions): Promise<Roll
       if (!isPassing(error)) throw error;
       problem = error;
     }
-    lostAt ??= clock.monotonic();
+    const outageMs = outage.ended();
+    if (outageMs !== undefined && outageMs >= options.giveUpAfterMs) throw problem ?? new StreamEnded();
     if (problem !== undefined) {
-      if (clock.monotonic() - lostAt >= options.giveUpAfterMs) throw problem;
       if (!isSaid) listener.onDisconnected(problem instanceof Error ? problem.message : "");
       isSaid = true;
     }

@@ -6,6 +6,7 @@ import { NetworkFailure } from "../../../src/edgectl/api/network-failure.ts";
 import { ServiceFailure } from "../../../src/edgectl/api/service-failure.ts";
 import { followDeployment } from "../../../src/edgectl/deploy/follow.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
+import { IdleClock } from "../../support/idle-clock.ts";
 
 type Break = "reset" | "ended" | "refused" | "unavailable";
 
@@ -85,6 +86,9 @@ const breaks = fc.array(
   { maxLength: 8 },
 );
 
+const ends = (count: number, after: number) =>
+  Array.from({ length: count }, () => ({ how: "ended" as const, after, repeats: 0 }));
+
 describe("following a deployment", () => {
   test("shows every event once and in order, over broken connections", async () => {
     await fc.assert(
@@ -116,6 +120,34 @@ describe("following a deployment", () => {
     // With half of a bound of at most 10 s, a minute takes a dozen attempts or more, and no more than a few dozen.
     expect(service.opened.length).toBeGreaterThan(8);
     expect(service.opened.length).toBeLessThan(40);
+  });
+
+  test("gives up on a service that accepts and at once ends the stream, unless it brings something", async () => {
+    const service = new BreakingService(2, ends(500, 0));
+    await expect(follow(service, 60_000)).rejects.toThrow("The service ended the stream again and again");
+    expect(service.opened.length).toBeGreaterThan(8);
+    expect(service.opened.length).toBeLessThan(40);
+    // Each event takes two attempts, together they take longer than the outage may.
+    const slow = Array.from({ length: 100 }, () => [...ends(1, 0), ...ends(1, 1)]).flat();
+    expect((await follow(new BreakingService(101, slow), 60_000)).last.status).toBe("Success");
+  });
+
+  test("a stream that lasts is a connection, however long nothing happens", async () => {
+    const clock = new IdleClock();
+    let opened = 0;
+    const open = async (): Promise<EventStream> => {
+      const isLast = ++opened > 100;
+      const events = (async function* (): AsyncGenerator<StreamedEvent> {
+        await clock.sleep(10_000);
+        if (isLast) yield { status: "Success", message: "Done", seq: 1 };
+      })();
+      return { deploymentId: "dep_1", events, [Symbol.dispose]: () => undefined };
+    };
+    const listener = { onEvent: () => undefined, onDisconnected: () => undefined, onReconnected: () => undefined };
+    const signal = new AbortController().signal;
+    const source = { start: open, resume: open };
+    const options = { source, listener, giveUpAfterMs: 5_000, clock, random: () => 0.5, signal };
+    expect(await followDeployment(options)).toMatchObject({ status: "Success" });
   });
 
   test("a refused first request is not retried", async () => {

@@ -72,6 +72,13 @@ test("gives up after an outage that is longer than asked for", async () => {
   expect(result).toBeInstanceOf(NetworkFailure);
 });
 
+test("gives up on a service that accepts and at once ends or breaks the stream", async () => {
+  const ended = await follow([["open", event(1)], ...Array.from({ length: 100 }, () => ["open"] as const)]);
+  expect(ended.result).toMatchObject({ message: "The service ended the stream again and again, without an event." });
+  const broken = await follow([["open", event(1)], ...Array.from({ length: 100 }, () => ["open", lost()] as const)]);
+  expect(broken.result).toBeInstanceOf(NetworkFailure);
+});
+
 test("ends with an event that says that it waits for people, unless that is over by now", async () => {
   const waiting = { ...event(1), waits_for_people: true };
   const answers = [false, true];
