@@ -58,7 +58,7 @@ export function collect<T>(parse: (text: string) => T): (text: string, previous:
 /** Returns a parser for whole numbers from `min` to `max`, both included. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    const value = /^(?:\d{1,9}|-[1-9]\d{0,8})$/.test(text) ? Number(text) : Number.NaN;
     if (!(value >= min && value <= max)) throw new InvalidArgumentError(`Give a whole number from ${min} to ${max}.`);
     return value;
   };
