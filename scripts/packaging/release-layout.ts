@@ -11,8 +11,12 @@ const EMPTY_TYPE = "application/vnd.oci.empty.v1+json";
 export interface ReleaseImage {
   /** OCI's and Debian's name. */
   readonly architecture: string;
+  readonly layers: readonly PackedLayer[];
+}
+
+export interface PackedLayer {
   /** Tar, compressed with zstd. */
-  readonly layer: Uint8Array;
+  readonly archive: Uint8Array;
   /** Digest of the tar. */
   readonly diffId: string;
   /** Bytes of its files. */
@@ -56,19 +60,22 @@ export async function writeReleaseLayout(folder: string, content: ReleaseContent
 }
 
 async function writeImage(folder: string, image: ReleaseImage, version: string): Promise<Descriptor> {
-  const { architecture, layer, diffId, unpackedBytes } = image;
+  const { architecture, layers } = image;
   const config = await writeJson(folder, RELEASE_TYPES.config, {
     architecture,
     os: "linux",
     config: { Labels: { "org.opencontainers.image.version": version } },
-    rootfs: { type: "layers", diff_ids: [diffId] },
+    rootfs: { type: "layers", diff_ids: layers.map(({ diffId }) => diffId) },
+  });
+  const written = layers.map(async ({ archive, unpackedBytes }) => {
+    const annotations = { [UNPACKED_BYTES]: String(unpackedBytes) };
+    return Object.assign(await writeBlob(folder, RELEASE_TYPES.layer, archive), { annotations });
   });
   return await writeJson(folder, RELEASE_TYPES.manifest, {
     schemaVersion: 2,
     mediaType: RELEASE_TYPES.manifest,
     config,
-    layers: [await writeBlob(folder, RELEASE_TYPES.layer, layer)],
-    annotations: { [UNPACKED_BYTES]: String(unpackedBytes) },
+    layers: await Promise.all(written),
   });
 }
 

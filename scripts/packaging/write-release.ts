@@ -1,17 +1,15 @@
 import type { KeyObject } from "node:crypto";
-import { mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { buffer } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { constants, zstdCompress } from "node:zlib";
-import { pack } from "tar-stream";
-import { digestOf } from "../../src/lib/release/read-release.ts";
 import { OLDEST_NEIGHBOUR } from "../../src/lib/version.ts";
 import { MIN_PROTOCOL_VERSION } from "../../src/protocol/version.ts";
 import type { Architecture } from "./architectures.ts";
 import { type PackagedFile, programFiles } from "./layout.ts";
 import { nodeRuntime } from "./node-runtime.ts";
-import { type ReleaseImage, writeReleaseLayout } from "./release-layout.ts";
+import { programLayers } from "./program-layers.ts";
+import { type PackedLayer, type ReleaseImage, writeReleaseLayout } from "./release-layout.ts";
 import { sourceEpoch } from "./source-epoch.ts";
 
 /** Levels of zstd: the best takes a minute; a quick one a second, and a fifth more space. */
@@ -63,28 +61,9 @@ async function makeImage(
   { compression, change = async (files) => files }: ReleaseOptions,
 ): Promise<ReleaseImage> {
   const files = await change(await programFiles(await nodeRuntime(architecture), "dist"));
-  const contents = await Promise.all(
-    files.map(async ({ from, to, mode }) => ({ to, mode, content: await readFile(from) })),
-  );
-  const tar = await toTar(contents);
   const params = { [constants.ZSTD_c_compressionLevel]: LEVELS[compression] };
-  return {
-    architecture: architecture.debian,
-    layer: await promisify(zstdCompress)(tar, { params }),
-    diffId: digestOf(tar),
-    unpackedBytes: contents.reduce((sum, { content }) => sum + content.length, 0),
-  };
-}
-
-async function toTar(
-  files: readonly (Pick<PackagedFile, "to" | "mode"> & { readonly content: Buffer })[],
-): Promise<Buffer> {
-  const archive = pack();
-  const written = buffer(archive);
-  const mtime = new Date(sourceEpoch() * 1000);
-  const folders = new Set(files.flatMap(({ to }) => (to.includes("/") ? [to.slice(0, to.lastIndexOf("/"))] : [])));
-  for (const name of folders) archive.entry({ name, type: "directory", mode: 0o755, mtime });
-  for (const { to, mode, content } of files) archive.entry({ name: to, mode, mtime }, content);
-  archive.finalize();
-  return await written;
+  const layers: PackedLayer[] = [];
+  for await (const { tar, diffId, unpackedBytes } of programLayers(files))
+    layers.push({ archive: await promisify(zstdCompress)(tar, { params }), diffId, unpackedBytes });
+  return { architecture: architecture.debian, layers };
 }

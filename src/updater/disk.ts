@@ -2,6 +2,7 @@ import {
   closeSync,
   fchmodSync,
   fsyncSync,
+  linkSync,
   mkdirSync,
   openSync,
   renameSync,
@@ -19,6 +20,8 @@ export interface Disk {
   create(path: string, mode: number): NewFile;
   /** Creates a symbolic link; fails if there is something of this name. */
   link(target: string, path: string): void;
+  /** Gives a file a further name; fails if that is there. @returns whether the file system can */
+  share(file: string, path: string): boolean;
   /** Replaces what is there, and flushes the folder's entries. */
   rename(from: string, to: string): void;
   remove(path: string): void;
@@ -51,6 +54,17 @@ export const nodeDisk: Disk = {
     };
   },
   link: symlinkSync,
+  share(file, path) {
+    try {
+      linkSync(file, path);
+      return true;
+    } catch (error) {
+      const { code = "" } = error as NodeJS.ErrnoException;
+      // Another file system or mount, as that of the package; or one that cannot, as FAT.
+      if (["EXDEV", "EPERM", "EMLINK", "ENOTSUP"].includes(code)) return false;
+      throw error;
+    }
+  },
   rename(from, to) {
     renameSync(from, to);
     nodeDisk.sync(dirname(to));

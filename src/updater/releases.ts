@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { DESCRIPTION } from "../lib/release/paths.ts";
+import { type LayerRecord, toLayersFile } from "../lib/release/held-layers.ts";
+import { DESCRIPTION, LAYERS_FILE } from "../lib/release/paths.ts";
 import { type ReleasesState, readReleases, type Trial } from "../lib/release/releases-state.ts";
 import { compareVersions } from "../protocol/agents/version-order.ts";
 import type { Disk } from "./disk.ts";
@@ -36,13 +37,18 @@ export class Releases {
   }
 
   /**
-   * Adds a version. @param unpack fills a new folder, with everything on stable storage
+   * Adds a version. @param fill puts its layers into a new folder, with everything on stable storage
    * @param description what `release.json` of the version says
    */
-  async add(version: string, description: object, unpack: (folder: string) => Promise<void>): Promise<void> {
+  async add(
+    version: string,
+    description: object,
+    fill: (folder: string) => Promise<readonly LayerRecord[]>,
+  ): Promise<void> {
     const folder = this.#path(UNPACKING);
     this.#disk.remove(folder);
-    await unpack(folder);
+    this.#disk.makeFolder(folder);
+    this.#write(join(folder, LAYERS_FILE), toLayersFile(await fill(folder)));
     this.#write(join(folder, DESCRIPTION), JSON.stringify(description));
     this.#disk.sync(folder);
     if (this.read().installed.includes(version)) this.#removeVersion(version);

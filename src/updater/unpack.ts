@@ -1,7 +1,11 @@
+import { createHash, type Hash } from "node:crypto";
+import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createZstdDecompress } from "node:zlib";
 import { join } from "node:path";
+import type { HeldLayer, LayerFile, LayerRecord } from "../lib/release/held-layers.ts";
+import type { ReleaseLayer } from "../lib/release/read-release.ts";
 import { ReleaseError } from "../lib/release/release-error.ts";
 import type { Disk, NewFile } from "./disk.ts";
 
@@ -9,8 +13,8 @@ const BLOCK = 512;
 const MAX_ENTRIES = 200;
 /** Zeros behind the last entry. */
 const MAX_TRAILING_BYTES = 64 * 1024;
+const COPIED_AT_ONCE = 1024 * 1024;
 const MAX_FILE_BYTES = 256 * 1024 * 1024;
-const MAX_UNPACKED_BYTES = 512 * 1024 * 1024;
 /** Path of a file: no empty part, none that begins with a dot, and nothing that a shell or terminal would take for more. */
 const SAFE_PATH = /^[\w+][\w.+-]*(?:\/[\w+][\w.+-]*){0,4}$/;
 const TYPE_FILE = "0";
@@ -24,36 +28,106 @@ interface Entry {
 }
 
 /**
- * Unpacks a layer into a new folder, on stable storage when this resolves. Takes plain files and folders only, as
+ * Unpacks a layer into a folder, on stable storage when this resolves. Takes plain files and folders only, as
  * `npm run package` writes them (ustar); owners and permissions are this function's, not the archive's.
  *
- * @param layer tar, compressed with zstd @param maxBytes of all files together
+ * @param archive tar, compressed with zstd @param layer what it is to be
  * @throws {ReleaseError}
  */
-export async function unpack(layer: Uint8Array, folder: string, maxBytes: number, disk: Disk): Promise<void> {
-  if (maxBytes > MAX_UNPACKED_BYTES)
-    throw new ReleaseError("malformed", `the release has more than ${MAX_UNPACKED_BYTES} bytes`);
-  disk.makeFolder(folder);
+export async function unpack(
+  archive: Uint8Array,
+  { diffId, unpackedBytes }: Pick<ReleaseLayer, "diffId" | "unpackedBytes">,
+  folder: string,
+  disk: Disk,
+): Promise<LayerRecord> {
   const folders = [folder];
+  const files: LayerFile[] = [];
   let entries = 0;
-  let left = maxBytes;
+  let left = unpackedBytes;
   const begin = ({ path, isFolder, mode, bytes }: Entry): NewFile | undefined => {
     if (++entries > MAX_ENTRIES) throw unsafe(`has more than ${MAX_ENTRIES} entries`);
     left -= bytes;
     if (left < 0) throw unsafe("has more bytes than it says");
     const target = join(folder, path);
-    if (!isFolder) return disk.create(target, mode);
+    if (!isFolder) return recorded(disk.create(target, mode), (digest) => files.push({ path, digest }));
     disk.makeFolder(target);
     folders.push(target);
     return undefined;
   };
+  const hash = createHash("sha256");
   try {
-    await pipeline(Readable.from([layer]), createZstdDecompress(), (chunks) => readTar(chunks, begin));
+    await pipeline(Readable.from([archive]), createZstdDecompress(), async (chunks: AsyncIterable<Uint8Array>) => {
+      await readTar(hashed(chunks, hash), begin);
+    });
   } catch (error) {
     if (error instanceof ReleaseError || isOfDisk(error)) throw error;
     throw new ReleaseError("unsafe_content", "the archive of the release cannot be unpacked", { cause: error });
   }
+  if (`sha256:${hash.digest("hex")}` !== diffId)
+    throw new ReleaseError("digest_mismatch", "an archive of the release is not what its configuration says");
   for (const path of folders.toReversed()) disk.sync(path);
+  return { diffId, files };
+}
+
+/**
+ * Puts the files of a layer that another version has into a folder, on stable storage on return.
+ *
+ * @param isShared whether both versions are to have the same files, if the file system can
+ */
+export function takeOver(
+  { folder: source, diffId, files }: HeldLayer,
+  folder: string,
+  { disk, isShared }: { readonly disk: Disk; readonly isShared: boolean },
+): LayerRecord {
+  const folders = new Set([folder]);
+  for (const { path } of files) {
+    const parents = path.split("/").slice(0, -1);
+    for (let depth = 1; depth <= parents.length; depth++) {
+      const parent = join(folder, ...parents.slice(0, depth));
+      if (!folders.has(parent)) disk.makeFolder(parent);
+      folders.add(parent);
+    }
+    const [from, to] = [join(source, path), join(folder, path)];
+    if (!isShared || !disk.share(from, to)) copy(from, to, disk);
+  }
+  for (const path of [...folders].toReversed()) disk.sync(path);
+  return { diffId, files };
+}
+
+function copy(from: string, to: string, disk: Disk): void {
+  const isExecutable = (statSync(from).mode & 0o100) !== 0;
+  const source = openSync(from, "r");
+  try {
+    using file = disk.create(to, isExecutable ? 0o755 : 0o644);
+    const buffer = Buffer.allocUnsafe(COPIED_AT_ONCE);
+    for (let count = readSync(source, buffer); count > 0; count = readSync(source, buffer))
+      file.write(buffer.subarray(0, count));
+    file.sync();
+  } finally {
+    closeSync(source);
+  }
+}
+
+function recorded(file: NewFile, record: (digest: string) => void): NewFile {
+  const hash = createHash("sha256");
+  return {
+    write(bytes) {
+      hash.update(bytes);
+      file.write(bytes);
+    },
+    sync() {
+      file.sync();
+      record(`sha256:${hash.digest("hex")}`);
+    },
+    [Symbol.dispose]: () => file[Symbol.dispose](),
+  };
+}
+
+async function* hashed(chunks: AsyncIterable<Uint8Array>, hash: Hash): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    hash.update(chunk);
+    yield chunk;
+  }
 }
 
 /** Errors of the decompressor have no system call. A name that is there twice is the archive's fault, too. */

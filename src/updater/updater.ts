@@ -5,19 +5,27 @@ import { errorText } from "../lib/error-text.ts";
 import { readDescription } from "../lib/release/description.ts";
 import { Fields } from "../lib/release/fields.ts";
 import { findObstacle } from "../lib/release/judge.ts";
+import {
+  type ChosenLayer,
+  chooseLayers,
+  type LayerRecord,
+  stayingVersions,
+  writtenBytes,
+} from "../lib/release/held-layers.ts";
 import { parseRequest, type UpdateAnswer, type UpdateRequest } from "../lib/release/messages.ts";
 import { ANSWER_FILE } from "../lib/release/paths.ts";
-import { readLayer, readRelease } from "../lib/release/read-release.ts";
+import { readLayer, readRelease, type Release, unpackedBytesOf } from "../lib/release/read-release.ts";
 import { ReleaseError } from "../lib/release/release-error.ts";
 import { isExecutable, TRIAL_TICK_S, versionToStart } from "../lib/release/releases-state.ts";
 import { verifiedStatement } from "../lib/release/statement.ts";
 import type { Disk } from "./disk.ts";
 import { Handover } from "./handover.ts";
 import { Releases } from "./releases.ts";
-import { unpack } from "./unpack.ts";
+import { takeOver, unpack } from "./unpack.ts";
 
 /** Free space that is left to others, in bytes. */
 const MIN_FREE_BYTES = 64 * 1024 * 1024;
+const MAX_UNPACKED_BYTES = 512 * 1024 * 1024;
 const DEFAULT_TRIAL_S = 900;
 const MIN_TRIAL_S = TRIAL_TICK_S;
 const MAX_TRIAL_S = 86_400;
@@ -88,7 +96,7 @@ interface Install {
 }
 
 async function install(options: UpdaterOptions, { releases, handover, request }: Install): Promise<string> {
-  const { architecture, releasesFolder, disk } = options;
+  const { architecture, releasesFolder, packageFolder, disk } = options;
   const keys = options.readKeys();
   const release = readRelease(handover.readFile, (envelope) => verifiedStatement(envelope, keys), architecture);
   const { version, index, floor } = release.statement;
@@ -103,18 +111,23 @@ async function install(options: UpdaterOptions, { releases, handover, request }:
   });
   if (obstacle) throw obstacle;
   releases.prune();
-  const required = release.unpackedBytes + MIN_FREE_BYTES;
-  const free = disk.freeBytes(releasesFolder);
-  if (free < required)
-    throw new ReleaseError(
-      "insufficient_disk",
-      `release ${version} needs ${required} bytes of disk, and ${free} are free`,
-    );
-  const layer = readLayer(handover.readFile, release);
+  if (unpackedBytesOf(release.layers) > MAX_UNPACKED_BYTES)
+    throw new ReleaseError("malformed", `the release has more than ${MAX_UNPACKED_BYTES} bytes`);
+  const layers = await chooseLayers(release.layers, stayingVersions(options, releases.read()));
+  requireSpace(options, release, layers);
   try {
-    await releases.add(version, { version, floor, index }, (folder) =>
-      unpack(layer, folder, release.unpackedBytes, disk),
-    );
+    await releases.add(version, { version, floor, index }, async (folder) => {
+      const records: LayerRecord[] = [];
+      // A release shares what another one has. What is the package's is copied, so that neither depends on the other.
+      // One after the other: each is in memory as a whole, so that what was checked is what is unpacked.
+      for (const { layer, held } of layers)
+        records.push(
+          held
+            ? takeOver(held, folder, { disk, isShared: held.folder !== packageFolder })
+            : await unpack(readLayer(handover.readFile, layer), layer, folder, disk),
+        );
+      return records;
+    });
   } catch (error) {
     releases.discard();
     throw error;
@@ -127,6 +140,20 @@ async function install(options: UpdaterOptions, { releases, handover, request }:
   const attempt = (state.setAside.get(version)?.attempt ?? 0) + 1;
   releases.beginTrial(version, { attempt, maxTicks: Math.ceil(trialS / TRIAL_TICK_S) });
   return version;
+}
+
+function requireSpace(
+  { releasesFolder, packageFolder, disk }: UpdaterOptions,
+  { statement: { version } }: Release,
+  layers: readonly ChosenLayer[],
+): void {
+  const required = writtenBytes(layers, packageFolder) + MIN_FREE_BYTES;
+  const free = disk.freeBytes(releasesFolder);
+  if (free >= required) return;
+  throw new ReleaseError(
+    "insufficient_disk",
+    `release ${version} needs ${required} bytes of disk, and ${free} are free`,
+  );
 }
 
 /** Reads what is known about the version that runs. */

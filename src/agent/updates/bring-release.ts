@@ -4,9 +4,17 @@ import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fullJitter } from "../../lib/backoff.ts";
 import { readDescription } from "../../lib/release/description.ts";
+import { type ChosenLayer, chooseLayers, stayingVersions, writtenBytes } from "../../lib/release/held-layers.ts";
 import { findObstacle } from "../../lib/release/judge.ts";
 import { DESCRIPTION } from "../../lib/release/paths.ts";
-import { pathOf, readRelease } from "../../lib/release/read-release.ts";
+import {
+  type Blob,
+  pathOf,
+  readRelease,
+  type Release,
+  RELEASE_TYPES,
+  type ReleaseLayer,
+} from "../../lib/release/read-release.ts";
 import { ReleaseError } from "../../lib/release/release-error.ts";
 import { readReleases } from "../../lib/release/releases-state.ts";
 import { type Statement, verifiedStatement } from "../../lib/release/statement.ts";
@@ -18,6 +26,7 @@ import type { PullCost } from "../core/image/image.ts";
 import { findBudgetRefusal, findCostRefusal, projectedBytes } from "../core/image/pull-cost.ts";
 import { decideLookupRetry } from "../core/image/pull-decision.ts";
 import { formatSize } from "../core/text.ts";
+import type { TransferProgress } from "../download/ports.ts";
 import { PullReporter } from "../images/pull-reporter.ts";
 import { PullSlot } from "../images/pull-slot.ts";
 import { pinToDigest } from "../registry/address.ts";
@@ -67,6 +76,14 @@ export async function bringRelease(
   return await new Bringing(services, progress).run(signal);
 }
 
+interface Download {
+  readonly found: FoundRelease;
+  readonly missing: readonly Blob[];
+  readonly cost: PullCost;
+}
+
+const NOTHING: TransferProgress = { done: 0, total: 0, received: 0, cuts: 0 };
+
 class Bringing {
   readonly #services: UpdateServices;
   readonly #progress: UpdateProgress;
@@ -89,11 +106,14 @@ class Bringing {
     if (version === runningDescription(this.#services).version) return { kind: "installed", version };
     const obstacle = this.#obstacleTo(found.release.statement);
     if (obstacle) throw obstacle;
-    const isHanded = await this.#isHanded(digest, statementOf);
-    const cost = costOf(found, isHanded);
-    await this.#requireAffordable(cost, found);
+    const layers = await this.#chosenLayers(found.release);
+    const missing = layers.flatMap(({ layer, held }) => (held ? [] : [layer]));
+    const isHanded = await this.#isHanded(digest, missing, statementOf);
+    const written = writtenBytes(layers, this.#services.packageFolder);
+    const cost = costOf(found.release, isHanded ? [] : missing, written);
+    await this.#requireAffordable(cost);
     if (this.#record.options.dry_run) return { kind: "priced", version, digest, cost };
-    if (!isHanded) await this.#download(found, cost, signal);
+    if (!isHanded) await this.#download({ found, missing, cost }, signal);
     return { kind: "ready", version };
   }
 
@@ -162,12 +182,17 @@ class Bringing {
     });
   }
 
-  async #requireAffordable(cost: PullCost, { release }: FoundRelease): Promise<void> {
+  /** The layers, with those that the device has, as most releases share Node.js. */
+  async #chosenLayers({ layers }: Release): Promise<ChosenLayer[]> {
+    return await chooseLayers(layers, stayingVersions(this.#services, readReleases(this.#services.releasesFolder)));
+  }
+
+  async #requireAffordable(cost: PullCost): Promise<void> {
     const { freeBytes, stateDir } = this.#services;
     const refusal = findCostRefusal(cost, { ...this.#limits(), freeBytes: undefined, reserveBytes: 0 });
     if (refusal) throw new EdgeError(refusal.code, refusal.message, refusal.details);
     // The download, its copy for the updater, and what that unpacks.
-    const needed = 2 * cost.downloadBytes + release.unpackedBytes + MIN_FREE_BYTES;
+    const needed = 2 * cost.downloadBytes + cost.diskBytes + MIN_FREE_BYTES;
     const free = await freeBytes(stateDir);
     if (free === undefined || free >= needed) return;
     const text = `The release needs ${formatSize(needed)} of disk space, and ${formatSize(free)} are free.`;
@@ -183,27 +208,32 @@ class Bringing {
     };
   }
 
-  /** Whether the updater has this release already, as after a power cut or a first attempt. */
-  async #isHanded(index: string, statementOf: (envelope: Uint8Array) => Statement): Promise<boolean> {
+  /** Whether the updater has all that is missing already, as after a power cut or a first attempt. */
+  async #isHanded(
+    index: string,
+    missing: readonly ReleaseLayer[],
+    statementOf: (envelope: Uint8Array) => Statement,
+  ): Promise<boolean> {
     const { stateDir, architecture } = this.#services;
     const folder = handedLayout(stateDir);
     try {
       const release = readRelease(layoutReader(folder), statementOf, architecture);
       if (release.statement.index !== index) return false;
-      const hash = createHash("sha256");
-      await pipeline(createReadStream(join(folder, ...pathOf(release.layer.digest))), hash);
-      return `sha256:${hash.digest("hex")}` === release.layer.digest;
+      for (const { digest } of missing) {
+        const hash = createHash("sha256");
+        await pipeline(createReadStream(join(folder, ...pathOf(digest))), hash);
+        if (`sha256:${hash.digest("hex")}` !== digest) return false;
+      }
+      return true;
     } catch {
       // There is none, or a part of one.
       return false;
     }
   }
 
-  async #download(found: FoundRelease, cost: PullCost, cancelled: AbortSignal): Promise<void> {
+  async #download({ found, missing, cost }: Download, cancelled: AbortSignal): Promise<void> {
     const { gate, clock, pullSlots, blobs, ledger, stateDir, logger } = this.#services;
     const { id, options } = this.#record;
-    const [layer] = found.image.layers;
-    if (!layer) throw new ReleaseError("incomplete", "the release has no layer");
     const stopped = new AbortController();
     const signal = AbortSignal.any([cancelled, stopped.signal]);
     const emit = (event: EventContent): void => this.#tell(event);
@@ -214,28 +244,41 @@ class Bringing {
     using slot = await PullSlot.acquire(pullSlots, clock, signal);
     const location = await this.#services.locate(this.#update, options.registry_auth, signal);
     const reporter = new PullReporter({ clock, logger }, { owner: { app: this.#record.app, deployment: id }, emit });
-    const next = await replaceLayout(stateDir, found.documents, async (folder) => {
-      const path = join(folder, ...pathOf(layer.digest));
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-      return await blobs.download({
-        image: found.image,
-        blob: layer,
-        auth: location.auth,
-        path,
-        onProgress: (now) => {
-          const refusal = findBudgetRefusal({ ...cost, downloadBytes: projectedBytes(now) }, this.#limits());
-          if (refusal) stopped.abort(new EdgeError(refusal.code, refusal.message, refusal.details));
-          reporter.progress(now);
-        },
-        onInterruption: (interruption) => reporter.interrupted(interruption),
-        onReceived: (bytes) => {
-          slot.renew();
-          ledger.count({ purpose: "agent", direction: "received", bytes, deployment: id });
-        },
-        signal,
-      });
+    /** What the layers before have come to. */
+    let before = NOTHING;
+    const inAll = (now: TransferProgress): TransferProgress => ({
+      done: before.done + now.done,
+      total: cost.downloadBytes,
+      received: before.received + now.received,
+      cuts: before.cuts + now.cuts,
     });
-    emit(runningEvent("pulling", `The release is on the device: ${formatSize(next.received)} were received.`));
+    await replaceLayout(stateDir, found.documents, async (folder) => {
+      for (const { digest, bytes: size } of missing) {
+        const path = join(folder, ...pathOf(digest));
+        mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+        before = inAll(
+          await blobs.download({
+            image: found.image,
+            blob: { mediaType: RELEASE_TYPES.layer, digest, size },
+            auth: location.auth,
+            path,
+            onProgress: (now) => {
+              const downloadBytes = projectedBytes(inAll(now));
+              const refusal = findBudgetRefusal({ ...cost, downloadBytes }, this.#limits());
+              if (refusal) stopped.abort(new EdgeError(refusal.code, refusal.message, refusal.details));
+              reporter.progress(inAll(now));
+            },
+            onInterruption: (interruption) => reporter.interrupted(interruption),
+            onReceived: (bytes) => {
+              slot.renew();
+              ledger.count({ purpose: "agent", direction: "received", bytes, deployment: id });
+            },
+            signal,
+          }),
+        );
+      }
+    });
+    emit(runningEvent("pulling", `The release is on the device: ${formatSize(before.received)} were received.`));
   }
 }
 
@@ -249,16 +292,20 @@ export function runningDescription({
   return readDescription(running === "package" ? packageFolder : join(releasesFolder, running));
 }
 
-function costOf({ release }: FoundRelease, isHanded: boolean): PullCost {
-  const { layer, unpackedBytes } = release;
-  const downloadBytes = isHanded ? 0 : layer.bytes;
+/** @param missing layers that are fetched @param diskBytes bytes that installing it writes */
+function costOf({ layers }: Release, missing: readonly Blob[], diskBytes: number): PullCost {
+  const downloadBytes = bytesOf(missing);
   return {
     downloadBytes,
-    diskBytes: unpackedBytes,
-    imageBytes: layer.bytes,
-    layers: 1,
-    layersPresent: 0,
+    diskBytes,
+    imageBytes: bytesOf(layers),
+    layers: layers.length,
+    layersPresent: layers.length - missing.length,
     reusedBytes: 0,
     transferBytes: downloadBytes,
   };
+}
+
+function bytesOf(blobs: readonly Blob[]): number {
+  return blobs.reduce((sum, { bytes }) => sum + bytes, 0);
 }

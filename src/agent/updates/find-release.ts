@@ -21,7 +21,7 @@ export interface ReleaseLocation {
   readonly auth: RegistryAuth | undefined;
 }
 
-/** A release in a registry, all of it but its layer. */
+/** A release in a registry, all of it but its layers. */
 export interface FoundRelease {
   readonly image: ResolvedImage;
   readonly release: Release;
@@ -32,7 +32,7 @@ export interface FoundRelease {
 }
 
 /**
- * Reads a release in a registry, but for its layer. Documents have a bound, and so few of them are asked for that no index
+ * Reads a release in a registry, but for its layers. Documents have a bound, and so few of them are asked for that no index
  * makes the agent ask for more.
  *
  * @param statementOf returns what an envelope states, or throws because it is not trusted
@@ -64,7 +64,7 @@ export async function findRelease(
     throw new ReleaseError("malformed", "the signature of the release is too large");
   const { stream } = await registry.openBlob(image, descriptor, { auth, signal });
   const envelope = await readBounded(stream, descriptor);
-  const documents = toLayout({ index, envelope, manifest: image.manifest });
+  const documents = toLayout({ index, envelope, manifest: image.manifest, config: image.configBytes });
   const release = readRelease(readerOf(documents), statementOf, architecture);
   const receivedBytes = index.length + image.manifest.length + image.configBytes.length + envelope.length;
   return { image, release, documents, receivedBytes: receivedBytes + signature.receivedBytes };
@@ -88,13 +88,14 @@ interface Documents {
   readonly envelope: Uint8Array;
   /** That of this device's image. */
   readonly manifest: Uint8Array;
+  readonly config: Uint8Array;
 }
 
 /**
  * Returns the documents as those of an OCI layout. What leads to the signature is nothing that is signed, so it is written anew:
  * the updater takes it from the layout of a person, too.
  */
-function toLayout({ index, envelope, manifest }: Documents): ReleasePart[] {
+function toLayout({ index, envelope, manifest, config }: Documents): ReleasePart[] {
   const signature = Buffer.from(
     JSON.stringify({
       schemaVersion: 2,
@@ -107,7 +108,7 @@ function toLayout({ index, envelope, manifest }: Documents): ReleasePart[] {
     describe(RELEASE_TYPES.index, index),
     { ...describe(RELEASE_TYPES.manifest, signature), artifactType: RELEASE_TYPES.signature },
   ];
-  const blobs = [index, envelope, manifest, signature];
+  const blobs = [index, envelope, manifest, config, signature];
   return [
     { path: ["index.json"], content: Buffer.from(JSON.stringify({ schemaVersion: 2, manifests })) },
     ...blobs.map((content) => ({ path: pathOf(digestOf(content)), content })),

@@ -88,18 +88,18 @@ export function becomeOwnerOf(stateDir: string): void {
  * Puts a release where the updater reads it, in place of an earlier one: what is there is the whole of one or of the other, also
  * after a power cut.
  *
- * @param addLayer adds the layer to the folder of the new one
+ * @param addLayers adds the layers to the folder of the new one
  */
 export async function replaceLayout<T>(
   stateDir: string,
   documents: readonly ReleasePart[],
-  addLayer: (folder: string) => Promise<T>,
+  addLayers: (folder: string) => Promise<T>,
 ): Promise<T> {
   const target = handedLayout(stateDir);
   const next = `${target}.next`;
   rmSync(next, { recursive: true, force: true });
   writeParts(next, documents);
-  const added = await addLayer(next);
+  const added = await addLayers(next);
   rmSync(target, { recursive: true, force: true });
   renameSync(next, target);
   return added;

@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
-import { readLayer, RELEASE_TYPES } from "../../lib/release/read-release.ts";
+import { readLayer, RELEASE_TYPES, unpackedBytesOf } from "../../lib/release/read-release.ts";
 import { ReleaseError } from "../../lib/release/release-error.ts";
 import { type Statement, verifiedStatement } from "../../lib/release/statement.ts";
 import { readWholeRelease } from "../../lib/release/whole-release.ts";
@@ -43,8 +43,9 @@ export async function addRelease({ store, folder, keys, now, auditOf }: AddRelea
   const readFile = fileReader(folder);
   const { statement, images, documents } = readWholeRelease(readFile, (envelope) => verify(envelope, keys));
   const { version, index: digest } = statement;
-  const sizes = images.map(({ architecture, layer, unpackedBytes }) => {
-    return { architecture, bytes: layer.bytes, unpackedBytes };
+  const sizes = images.map(({ architecture, layers }) => {
+    const bytes = layers.reduce((sum, layer) => sum + layer.bytes, 0);
+    return { architecture, bytes, unpackedBytes: unpackedBytesOf(layers) };
   });
   const release = { version, digest, images: sizes, addedAt: now };
   const known = await store.findRelease(version);
@@ -55,11 +56,11 @@ export async function addRelease({ store, folder, keys, now, auditOf }: AddRelea
     parts.set(document.digest, { artifactType: undefined, subject: undefined, ...document });
     await addPieces(store, document.digest, content);
   }
-  for (const { layer } of images) {
+  for (const { digest, bytes } of images.flatMap(({ layers }) => layers)) {
     // In memory one after the other, so that what was checked is what is stored.
-    await addPieces(store, layer.digest, readLayer(readFile, { layer }));
+    await addPieces(store, digest, readLayer(readFile, { digest, bytes }));
     const kind = { mediaType: RELEASE_TYPES.layer, artifactType: undefined, subject: undefined };
-    parts.set(layer.digest, { ...layer, ...kind });
+    parts.set(digest, { digest, bytes, ...kind });
   }
   return { release, result: await store.addRelease(release, [...parts.values()], auditOf(release)) };
 }

@@ -1,6 +1,6 @@
 import type { AuditEntry } from "./audit.ts";
 
-/** Releases that are kept. Each takes some 55 MB of the database and of each of its backups. */
+/** Releases that are kept. Those with the same Node.js take some 80 MB of the database and its backups together, and 1 MB each. */
 export const MAX_AGENT_RELEASES = 10;
 /** Bytes of one piece, the most that is read of a part at once. */
 export const PIECE_BYTES = 128 * 1024;
@@ -19,7 +19,7 @@ export interface AgentRelease {
 export interface AgentReleaseImage {
   /** OCI's name, such as `arm64`. */
   readonly architecture: string;
-  /** Of the layer, as it is fetched. */
+  /** Of the layers, as they are fetched by a device that has none of them. */
   readonly bytes: number;
   readonly unpackedBytes: number;
 }

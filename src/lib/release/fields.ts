@@ -70,6 +70,12 @@ export class Fields {
     return value.map((entry: unknown) => new Fields(`an entry of ${name} of ${this.#what}`, entry));
   }
 
+  digests(name: string): string[] {
+    const value = this.#own(name);
+    if (!Array.isArray(value)) return this.#fail(name);
+    return value.map((entry: unknown) => (typeof entry === "string" && DIGEST.test(entry) ? entry : this.#fail(name)));
+  }
+
   #own(name: string): unknown {
     return this.has(name) ? this.#value[name] : undefined;
   }

@@ -13,5 +13,7 @@ export const ANSWER_FILE = "answer.json";
 export const KEYS = "release-keys";
 /** Describes the version of a folder with a program: `{"version": …, "floor": …}`. */
 export const DESCRIPTION = "release.json";
+/** Says of what layers the version of a folder consists. */
+export const LAYERS_FILE = "layers.json";
 /** Folder with the last lines that versions on trial have logged, by version. Root and the agent's group read it. */
 export const TRIAL_LOG = "log";

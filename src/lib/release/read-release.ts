@@ -14,18 +14,19 @@ export const RELEASE_TYPES = {
   envelope: "application/vnd.dsse.envelope.v1+json",
 } as const;
 
-/** Annotation of a manifest with the bytes of all files of its layer. */
+/** Annotation of a layer with the bytes of all its files. */
 export const UNPACKED_BYTES = "io.edge-agent.release.unpacked-bytes";
 
 export const MAX_DOCUMENT_BYTES = 64 * 1024;
 const MAX_LAYER_BYTES = 128 * 1024 * 1024;
+/** Node.js with its libraries, and the program: what changes seldom, and what each release changes. */
+const MAX_LAYERS = 4;
 
 /** The release for one architecture. */
 export interface Release {
   readonly statement: Statement;
-  readonly layer: Blob;
-  /** Bytes of its files. */
-  readonly unpackedBytes: number;
+  /** In the order in which they are unpacked. */
+  readonly layers: readonly ReleaseLayer[];
   /** Paths in the layout of everything it consists of. */
   readonly paths: readonly (readonly string[])[];
 }
@@ -35,11 +36,21 @@ export interface Blob {
   readonly bytes: number;
 }
 
+export interface LayerBlob extends Blob {
+  /** Bytes of its files. */
+  readonly unpackedBytes: number;
+}
+
+export interface ReleaseLayer extends LayerBlob {
+  /** Digest of the archive before it was compressed: who has its files need not fetch it. */
+  readonly diffId: string;
+}
+
 /** Reads a file of the layout. Throws a `ReleaseError`, of code `malformed` if it is larger than `maxBytes`. */
 export type ReadFile = (path: readonly string[], maxBytes: number) => Buffer;
 
 /**
- * Reads a release of an OCI layout, but for its layer. Everything is reached from the signed digest, and nothing is
+ * Reads a release of an OCI layout, but for its layers. Everything is reached from the signed digest, and nothing is
  * parsed that is not what the signature is about, except the way to the signature.
  *
  * @param statementOf returns what an envelope states, or throws because it is not trusted
@@ -59,9 +70,16 @@ export function readRelease(
   const chosen = manifests.find((manifest) => manifest.architecture === architecture);
   if (!chosen)
     throw new ReleaseError("wrong_architecture", `release ${statement.version} has nothing for ${architecture}`);
-  const { layer, unpackedBytes } = readManifest(chosen, read);
-  paths.push(pathOf(layer.digest));
-  return { statement, layer, unpackedBytes, paths };
+  const manifest = readManifest(chosen, read);
+  const config = Fields.parse("the configuration", read({ ...manifest.config, mediaType: RELEASE_TYPES.config }));
+  const diffIds = config.object("rootfs").digests("diff_ids");
+  const layers = manifest.layers.map((layer, at) => {
+    const diffId = diffIds[at];
+    if (diffId === undefined) throw new ReleaseError("malformed", "the release has a layer without a diff id");
+    return Object.assign(layer, { diffId });
+  });
+  paths.push(...layers.map(({ digest }) => pathOf(digest)));
+  return { statement, layers, paths };
 }
 
 /** One of the documents, with what its reader takes it for. */
@@ -101,22 +119,26 @@ export function readSigned(
 
 interface Manifest {
   readonly config: Blob;
-  readonly layer: Blob;
-  /** Bytes of all files of the layer. */
-  readonly unpackedBytes: number;
+  readonly layers: readonly LayerBlob[];
 }
 
 export function readManifest(blob: Blob, read: ReadDocument): Manifest {
   const manifest = Fields.parse("the manifest", read({ ...blob, mediaType: RELEASE_TYPES.manifest }));
-  const [layer, ...others] = manifest.list("layers");
-  if (!layer || others.length > 0 || layer.text("mediaType") !== RELEASE_TYPES.layer)
-    throw new ReleaseError("malformed", "the manifest has other than one layer compressed with zstd");
-  const unpackedBytes = Number(manifest.object("annotations").text(UNPACKED_BYTES, /^\d{1,10}$/));
-  return { config: blobOf(manifest.object("config")), layer: blobOf(layer), unpackedBytes };
+  const layers = manifest.list("layers");
+  const isExpected = layers.every((layer) => layer.text("mediaType") === RELEASE_TYPES.layer);
+  if (!isExpected || layers.length === 0 || layers.length > MAX_LAYERS)
+    throw new ReleaseError("malformed", `the manifest has other than 1 to ${MAX_LAYERS} layers compressed with zstd`);
+  return {
+    config: blobOf(manifest.object("config")),
+    layers: layers.map((layer) => {
+      const unpackedBytes = Number(layer.object("annotations").text(UNPACKED_BYTES, /^\d{1,10}$/));
+      return Object.assign(blobOf(layer), { unpackedBytes });
+    }),
+  };
 }
 
-/** Reads the layer of a release whose digests lead to it. @throws {ReleaseError} */
-export function readLayer(readFile: ReadFile, { layer }: { readonly layer: Blob }): Buffer {
+/** Reads a layer of a release whose digests lead to it. @throws {ReleaseError} */
+export function readLayer(readFile: ReadFile, layer: Blob): Buffer {
   return readBlob(readFile, layer, MAX_LAYER_BYTES);
 }
 
@@ -133,6 +155,11 @@ function readEnvelope(layout: Fields, read: ReadDocument): Buffer {
   const [envelope] = signature.list("layers");
   if (!envelope) throw new ReleaseError("unsigned", "the release is not signed");
   return read({ ...blobOf(envelope), mediaType: RELEASE_TYPES.envelope });
+}
+
+/** Returns the bytes of the files of layers. */
+export function unpackedBytesOf(layers: readonly LayerBlob[]): number {
+  return layers.reduce((sum, { unpackedBytes }) => sum + unpackedBytes, 0);
 }
 
 export function blobOf(descriptor: Fields): Blob {

@@ -1,8 +1,8 @@
 import { Fields } from "./fields.ts";
 import {
-  type Blob,
   blobOf,
   type Document,
+  type LayerBlob,
   MAX_DOCUMENT_BYTES,
   readBlob,
   type ReadDocument,
@@ -30,9 +30,7 @@ export interface WholeRelease {
 export interface ReleaseImage {
   /** OCI's name, such as `arm64`. */
   readonly architecture: string;
-  readonly layer: Blob;
-  /** Bytes of its files. */
-  readonly unpackedBytes: number;
+  readonly layers: readonly LayerBlob[];
 }
 
 export interface KeptDocument extends Document {
@@ -61,9 +59,9 @@ export function readWholeRelease(readFile: ReadFile, statementOf: (envelope: Uin
   const images = manifests.map(({ architecture, ...blob }) => {
     if (!ARCHITECTURE.test(architecture))
       throw new ReleaseError("malformed", "the release has an architecture without a valid name");
-    const { config, layer, unpackedBytes } = readManifest(blob, read);
+    const { config, layers } = readManifest(blob, read);
     read({ ...config, mediaType: RELEASE_TYPES.config });
-    return { architecture, layer, unpackedBytes };
+    return { architecture, layers };
   });
   for (const document of [...documents.values()].filter(({ artifactType }) => artifactType !== undefined)) {
     const manifest = Fields.parse("the signature's manifest", document.content);

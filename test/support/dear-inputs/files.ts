@@ -112,6 +112,7 @@ const NO_DISK: Disk = {
   makeFolder: () => undefined,
   create: () => ({ write: () => undefined, sync: () => undefined, [Symbol.dispose]: () => undefined }),
   link: () => undefined,
+  share: () => true,
   rename: () => undefined,
   remove: () => undefined,
   sync: () => undefined,
@@ -224,7 +225,8 @@ export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
     from: "image",
     files: ["src/updater/unpack.ts"],
     inputs: releaseInputs,
-    run: (bytes) => unpack(bytes, "/nowhere", 1024 * 1024, NO_DISK).catch(() => undefined),
+    run: (bytes) =>
+      unpack(bytes, { diffId: "", unpackedBytes: 1024 * 1024 }, "/nowhere", NO_DISK).catch(() => undefined),
   },
   {
     name: "usage records",

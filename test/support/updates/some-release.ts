@@ -33,7 +33,7 @@ export async function someRelease(
     ["amd64", "arm64"].map((name, seed) => [name, bytesOf(layerBytes, seed + version.length)]),
   );
   const images = Object.entries(layers).map(([architecture, layer]) => {
-    return { architecture, layer, diffId: digestOf(layer), unpackedBytes: 2 * layerBytes };
+    return { architecture, layers: [{ archive: layer, diffId: digestOf(layer), unpackedBytes: 2 * layerBytes }] };
   });
   const layout = join(folder, `edge-agent_${version}.oci`);
   await mkdir(layout, { recursive: true });

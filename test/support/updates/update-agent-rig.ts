@@ -26,6 +26,7 @@ const OPTIONS = { baseMs: 1, maxMs: 1, patienceMs: 60_000 };
 
 interface ManifestOfLayout {
   readonly digest: string;
+  readonly size: number;
   readonly mediaType: string;
   readonly annotations?: Readonly<Record<string, string>>;
 }
@@ -48,7 +49,9 @@ export class UpdateAgentRig implements AsyncDisposable {
   isWorking = false;
   services: Partial<UpdateServices> = {};
   readonly #log = captureLogText();
+  /** By digest. */
   readonly #layers = new Set<string>();
+  readonly #layerSizes = new Map<string, readonly number[]>();
   readonly #owned: AsyncDisposableStack;
 
   private constructor(device: UpdateRig, registry: MemoryRegistry, owned: AsyncDisposableStack) {
@@ -93,7 +96,13 @@ export class UpdateAgentRig implements AsyncDisposable {
       const text = bytes.toString();
       if (!text.startsWith('{"schemaVersion"')) continue;
       const { mediaType, layers = [] } = JSON.parse(text) as { mediaType: string; layers?: ManifestOfLayout[] };
-      for (const layer of layers) if (layer.mediaType === RELEASE_TYPES.layer) this.#layers.add(layer.digest);
+      const program = layers.filter((layer) => layer.mediaType === RELEASE_TYPES.layer);
+      for (const { digest } of program) this.#layers.add(digest);
+      if (program.length > 0)
+        this.#layerSizes.set(
+          version,
+          program.map(({ size }) => size),
+        );
       this.registry.manifests.set(digestOf(bytes), { type: mediaType, bytes });
     }
     const { manifests } = JSON.parse(readFileSync(join(layout, "index.json"), "utf8")) as {
@@ -103,6 +112,11 @@ export class UpdateAgentRig implements AsyncDisposable {
     if (!index) throw new Error("the layout has no index");
     this.registry.manifests.set(version.replaceAll("+", "_"), { type: index.mediaType, bytes: read(index.digest) });
     return `${this.registry.host}/team/edge-agent:${version.replaceAll("+", "_")}`;
+  }
+
+  /** Bytes of the layers of a release that was pushed. */
+  layerSizes(version: string): readonly number[] {
+    return this.#layerSizes.get(version) ?? [];
   }
 
   /** Asks for an update as the link does. */

@@ -3,7 +3,9 @@ import { chmodSync, cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFi
 import { join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
 import { type ReleaseContent, writeReleaseLayout } from "../../../scripts/packaging/release-layout.ts";
+import { type LayerRecord, toLayersFile } from "../../../src/lib/release/held-layers.ts";
 import { type UpdateAnswer } from "../../../src/lib/release/messages.ts";
+import { LAYERS_FILE } from "../../../src/lib/release/paths.ts";
 import { digestOf } from "../../../src/lib/release/read-release.ts";
 import { type ReleasesState, readReleases } from "../../../src/lib/release/releases-state.ts";
 import { type Disk, nodeDisk } from "../../../src/updater/disk.ts";
@@ -15,17 +17,23 @@ import { tarOf, type TarEntry } from "./raw-tar.ts";
 
 export const PACKAGE_VERSION = "1.0.0";
 const SCRIPTS = ["launcher", "select-release", "release-trial"];
-const PROGRAM: readonly TarEntry[] = [
-  { path: "edge-agent", mode: 0o755, content: '#!/bin/sh\necho "${0%/*} $*"\n' },
-  { path: "node", mode: 0o755, content: "#!/bin/sh\n" },
+/** What releases have in common with the package. */
+export const RUNTIME: readonly TarEntry[] = [
   { path: "lib/", type: "5", mode: 0o755 },
+  { path: "node", mode: 0o755, content: "#!/bin/sh\n" },
   { path: "lib/library.so.1", content: "library" },
+];
+const programOf = (version: string): TarEntry[] => [
+  { path: "edge-agent", mode: 0o755, content: `#!/bin/sh\n# ${version}\necho "\${0%/*} $*"\n` },
 ];
 
 const SYSTEMCTL = 'if [ "$1" = is-active ]; then echo active; exit; fi\necho "$@" ';
 
 interface ReleaseOptions extends Partial<Omit<ReleaseContent, "images">> {
+  /** Of its one layer, in place of a runtime that the package has and a program. */
   readonly entries?: readonly TarEntry[];
+  /** Entries of each layer. */
+  readonly layers?: readonly (readonly TarEntry[])[];
   /** In place of the layer's own. */
   readonly unpackedBytes?: number;
   readonly architecture?: string;
@@ -39,6 +47,13 @@ export const UNFLUSHED: Disk = {
   rename: renameSync,
   sync: () => undefined,
 };
+
+function recordOf(entries: readonly TarEntry[]): LayerRecord {
+  const files = entries.flatMap(({ path, type, content = "" }) =>
+    type === "5" ? [] : [{ path, digest: digestOf(Buffer.from(content)) }],
+  );
+  return { diffId: digestOf(tarOf(entries)), files };
+}
 
 /** The folders of a device as updater, launcher and agent see them, with the real scripts of the package. */
 export class UpdateRig implements AsyncDisposable {
@@ -55,9 +70,10 @@ export class UpdateRig implements AsyncDisposable {
       mkdirSync(join(this.root, folder), { recursive: true });
     writeFileSync(this.path("package/release-keys/own.pem"), publicKey.export({ type: "spki", format: "pem" }));
     writeFileSync(this.path("package/release.json"), JSON.stringify({ version: PACKAGE_VERSION, floor: "0.9.0" }));
-    for (const { path, content = "" } of PROGRAM.filter(({ type }) => type !== "5")) {
-      if (!path.includes("/")) writeFileSync(this.path("package", path), content, { mode: 0o755 });
-    }
+    mkdirSync(this.path("package/lib"));
+    for (const { path, content = "", type, mode } of [...RUNTIME, ...programOf(PACKAGE_VERSION)])
+      if (type !== "5") writeFileSync(this.path("package", path), content, { mode: mode ?? 0o644 });
+    writeFileSync(this.path("package", LAYERS_FILE), toLayersFile([recordOf(RUNTIME)]));
     writeFileSync(this.path("config.json"), "{}");
     writeFileSync(this.path("bin/systemctl"), `#!/bin/sh\n${SYSTEMCTL}>>${this.path("systemctl.log")}\n`, {
       mode: 0o755,
@@ -85,13 +101,15 @@ export class UpdateRig implements AsyncDisposable {
 
   /** Writes a release, signed by the key that the device trusts unless said otherwise, and returns its layout. */
   async release(version: string, options: ReleaseOptions = {}): Promise<string> {
-    const { entries = PROGRAM, architecture = "amd64", layer, unpackedBytes, ...content } = options;
-    const tar = tarOf(entries);
+    const { entries, architecture = "amd64", layer, unpackedBytes, ...content } = options;
+    const layers = options.layers ?? (entries ? [entries] : [RUNTIME, programOf(version)]);
     const image = {
       architecture,
-      layer: layer ?? zstdCompressSync(tar),
-      diffId: digestOf(tar),
-      unpackedBytes: unpackedBytes ?? entries.reduce((sum, entry) => sum + (entry.content?.length ?? 0), 0),
+      layers: layers.map((own) => ({
+        archive: layer ?? zstdCompressSync(tarOf(own)),
+        diffId: digestOf(tarOf(own)),
+        unpackedBytes: unpackedBytes ?? own.reduce((sum, entry) => sum + (entry.content?.length ?? 0), 0),
+      })),
     };
     const folder = this.path("layouts", version);
     rmSync(folder, { recursive: true, force: true });

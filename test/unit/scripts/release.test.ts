@@ -11,9 +11,11 @@ import { tempDir } from "../../support/temp-dir.ts";
 const { privateKey, publicKey } = generateKeyPairSync("ed25519");
 const IMAGES = ["amd64", "arm64"].map((architecture) => ({
   architecture,
-  layer: Buffer.from(architecture),
-  diffId: `sha256:${"0".repeat(64)}`,
-  unpackedBytes: 5,
+  layers: ["runtime", architecture].map((name, at) => ({
+    archive: Buffer.from(name),
+    diffId: `sha256:${String(at).repeat(64)}`,
+    unpackedBytes: 5,
+  })),
 }));
 const CONTENT = {
   version: "1.2.3",
@@ -40,8 +42,8 @@ describe("a release as `npm run package` writes it", () => {
   it("is the same, byte for byte, with its signature", async () => {
     const [one, other] = [await write("one"), await write("other")];
     const blobs = await readdir(join(one, "blobs/sha256"));
-    // Two images of three parts, the index, and the signature of three parts.
-    expect(blobs).toHaveLength(10);
+    // Two images of three parts, the layer that they share, the index, and the signature of three parts.
+    expect(blobs).toHaveLength(11);
     expect(await readdir(join(other, "blobs/sha256"))).toEqual(blobs);
     for (const name of ["index.json", "oci-layout"])
       expect(await readFile(join(other, name))).toEqual(await readFile(join(one, name)));
@@ -70,10 +72,10 @@ describe("a release as `npm run package` writes it", () => {
     );
     expect(release).toMatchObject({
       statement: { version: "1.2.3", floor: "1.0.0", oldestProtocol: 2, index: image?.digest },
-      unpackedBytes: 5,
+      layers: [0, 1].map((at) => ({ diffId: `sha256:${String(at).repeat(64)}`, unpackedBytes: 5 })),
     });
     // Only what this architecture needs is copied to a device.
-    expect(release.paths).toHaveLength(6);
+    expect(release.paths).toHaveLength(8);
   });
 
   it("only an Ed25519 key signs, and packages trust the one that does", async () => {

@@ -15,10 +15,11 @@ import {
 import { join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { digestOf } from "../../../src/lib/release/read-release.ts";
 import type { ReleaseErrorCode } from "../../../src/lib/release/release-error.ts";
 import { nodeDisk } from "../../../src/updater/disk.ts";
 import { tarOf, type TarEntry } from "../../support/updates/raw-tar.ts";
-import { PACKAGE_VERSION, UpdateRig } from "../../support/updates/update-rig.ts";
+import { PACKAGE_VERSION, RUNTIME, UpdateRig } from "../../support/updates/update-rig.ts";
 
 const GOOD: readonly TarEntry[] = [
   { path: "edge-agent", mode: 0o755, content: "a" },
@@ -186,6 +187,52 @@ describe("the updater, which trusts only signatures", () => {
     await expectRefused("unsafe_content");
   });
 
+  it("refuses an archive that is not what the configuration says of it, by which it would be taken for another", async () => {
+    await hand(NEXT, { layer: zstdCompressSync(tarOf(GOOD)) });
+    await expectRefused("unsafe_content");
+    await hand(NEXT, { entries: GOOD, layer: zstdCompressSync(tarOf([...GOOD].toReversed())) });
+    await expectRefused("digest_mismatch");
+  });
+
+  it("refuses two layers that have a file of one name", async () => {
+    await hand(NEXT, { layers: [GOOD, [{ path: "node", mode: 0o755, content: "c" }]] });
+    await expectRefused("unsafe_content");
+  });
+
+  const inode = (...names: readonly string[]): number => lstatSync(rig.path(...names)).ino;
+
+  it("takes a layer from the package, as a copy, and from another release, as the same files", async () => {
+    for (const version of [NEXT, "1.2.0"]) {
+      removeRuntime(await hand(version));
+      expect(await rig.handle()).toMatchObject({ ok: true });
+      expect(await rig.confirm(version)).toMatchObject({ ok: true });
+    }
+    for (const name of ["node", "lib/library.so.1"]) {
+      expect(inode("releases", "1.2.0", name)).toBe(inode("releases", NEXT, name));
+      expect(inode("releases", NEXT, name)).not.toBe(inode("package", name));
+      expect(lstatSync(rig.path("releases", NEXT, name)).mode & 0o777).toBe(name === "node" ? 0o755 : 0o644);
+    }
+    expect(inode("releases", "1.2.0", "edge-agent")).not.toBe(inode("releases", NEXT, "edge-agent"));
+  });
+
+  it("takes nothing that is not what it was: not a file that has changed, is gone, or is a link", async () => {
+    const library = rig.path("package/lib/library.so.1");
+    const changes: (() => void)[] = [
+      () => writeFileSync(library, "librarY"),
+      () => rmSync(library),
+      () => symlinkSync(rig.path("package/node"), library),
+      () => writeFileSync(rig.path("package/layers.json"), "{"),
+    ];
+    for (const change of changes) {
+      change();
+      removeRuntime(await hand(NEXT));
+      await expectRefused("incomplete");
+    }
+    await hand(NEXT);
+    expect(await rig.handle()).toMatchObject({ ok: true });
+    expect(readFileSync(rig.path("releases", NEXT, "lib/library.so.1"), "utf8")).toBe("library");
+  });
+
   it("refuses one without a program", async () => {
     await hand(NEXT, { entries: [{ path: "readme", content: "x" }] });
     expect(await rig.handle()).toMatchObject({ ok: false, code: "not_executable" });
@@ -285,6 +332,10 @@ interface Index {
 function rmAndLink(from: string, to: string): void {
   rmSync(to, { force: true });
   linkSync(from, to);
+}
+
+function removeRuntime(layout: string): void {
+  rmSync(join(layout, "blobs", ...digestOf(zstdCompressSync(tarOf(RUNTIME))).split(":")));
 }
 
 function largestBlob(layout: string): string {

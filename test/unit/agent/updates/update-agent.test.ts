@@ -112,6 +112,19 @@ describe("an update of the agent", () => {
     expect([rig.layerRequests, rig.request]).toEqual([0, undefined]);
   });
 
+  it("fetches only the layers that the device does not have, and all of them if its own are damaged", async () => {
+    const price = async (id: string): Promise<number> => {
+      rig.update(id, { image }, { dry_run: true });
+      return Number((await rig.ended(id)).details?.["download_bytes"]);
+    };
+    const sizes = rig.layerSizes(VERSION);
+    expect(await price("dep_2")).toBe(sizes[1]);
+    writeFileSync(rig.device.path("package/lib/library.so.1"), "librarY");
+    expect(await price("dep_3")).toBe(sizes[0]! + sizes[1]!);
+    await onTrial();
+    expect(rig.layerRequests).toBe(2);
+  });
+
   it("what runs already is no change", async () => {
     rig.update(ID, { image: await rig.push(PACKAGE_VERSION) });
     expect(await rig.ended(ID)).toMatchObject({
