@@ -19,10 +19,8 @@ await setUp(["packaging"]);
 await build({ onlyIfChanged: true });
 await rm(FOLDER, { recursive: true, force: true });
 const keys = await trustedKeys(key);
-const common = { version: VERSION, folder: FOLDER, compression: "small" } as const;
-const packages = await Promise.all(
-  ARCHITECTURES.map((architecture) => buildPackage({ ...common, architecture, trustedKeys: keys })),
-);
+const common = { version: VERSION, folder: FOLDER, compression: "small", trustedKeys: keys } as const;
+const packages = await Promise.all(ARCHITECTURES.map((architecture) => buildPackage({ ...common, architecture })));
 await copyFile("packaging/install.sh", join(FOLDER, "install.sh"));
 for (const path of packages) {
   const { size } = await stat(path);

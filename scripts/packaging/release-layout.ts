@@ -28,6 +28,8 @@ export interface ReleaseContent {
   readonly floor: string;
   readonly oldestProtocol: number;
   readonly signedAt: string;
+  /** Public keys of those who may sign what follows it. */
+  readonly keys: readonly KeyObject[];
   readonly images: readonly ReleaseImage[];
   /** Private key, Ed25519. Without one the release is not signed, and no device takes it. */
   readonly key: KeyObject | undefined;
@@ -83,9 +85,9 @@ async function writeImage(folder: string, image: ReleaseImage, version: string):
 async function writeSignature(
   folder: string,
   index: Descriptor,
-  { version, floor, oldestProtocol, signedAt, key }: ReleaseContent & { readonly key: KeyObject },
+  { version, floor, oldestProtocol, signedAt, keys, key }: ReleaseContent & { readonly key: KeyObject },
 ): Promise<Descriptor & { readonly artifactType: string }> {
-  const envelope = signStatement({ version, index: index.digest, oldestProtocol, floor, signedAt }, key);
+  const envelope = signStatement({ version, index: index.digest, oldestProtocol, floor, signedAt, keys }, key);
   const manifest = await writeJson(folder, RELEASE_TYPES.manifest, {
     schemaVersion: 2,
     mediaType: RELEASE_TYPES.manifest,

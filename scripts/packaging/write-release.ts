@@ -23,6 +23,8 @@ export interface ReleaseOptions {
   readonly compression: keyof typeof LEVELS;
   /** Private key, Ed25519. Without one the release is not signed, and no device takes it. */
   readonly key: KeyObject | undefined;
+  /** Public keys of those who may sign what follows it. */
+  readonly trustedKeys: readonly KeyObject[];
   /** Changes the files of the program; for releases that are broken on purpose. */
   readonly change?: (files: PackagedFile[]) => Promise<PackagedFile[]>;
 }
@@ -32,7 +34,7 @@ export interface ReleaseOptions {
  * signature included.
  */
 export async function writeRelease(options: ReleaseOptions): Promise<string> {
-  const { architectures, version, folder, key } = options;
+  const { architectures, version, folder, key, trustedKeys: keys } = options;
   await mkdir(folder, { recursive: true });
   const work = await mkdtemp(join(folder, ".work-"));
   try {
@@ -45,6 +47,7 @@ export async function writeRelease(options: ReleaseOptions): Promise<string> {
       oldestProtocol: MIN_PROTOCOL_VERSION,
       signedAt: new Date(sourceEpoch() * 1000).toISOString(),
       images,
+      keys,
       key,
     });
     const path = join(folder, `edge-agent_${version}.oci`);

@@ -1,9 +1,7 @@
-import { join } from "node:path";
 import { errorText } from "../lib/error-text.ts";
-import { KEYS, PACKAGE_FOLDER, RELEASES_FOLDER } from "../lib/release/paths.ts";
+import { PACKAGE_FOLDER, RELEASES_FOLDER } from "../lib/release/paths.ts";
 import { ociArchitecture } from "../lib/release/architecture.ts";
 import { readDescription } from "../lib/release/description.ts";
-import { readTrustedKeys } from "../lib/release/trusted-keys.ts";
 import { nodeDisk } from "./disk.ts";
 import { Releases } from "./releases.ts";
 import { handleRequest } from "./updater.ts";
@@ -31,7 +29,7 @@ async function run(command: string | undefined): Promise<number> {
         packageFolder: PACKAGE_FOLDER,
         configFile: "/etc/edge-agent/config.json",
         architecture: ociArchitecture(process.arch),
-        readKeys: () => readTrustedKeys(join(PACKAGE_FOLDER, KEYS), ROOT),
+        owner: ROOT,
         disk: nodeDisk,
       });
       // Into the journal. A refusal is an answer, and no failure of the unit.

@@ -1,8 +1,10 @@
+import type { KeyObject } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type LayerRecord, toLayersFile } from "../lib/release/held-layers.ts";
-import { DESCRIPTION, LAYERS_FILE } from "../lib/release/paths.ts";
+import { DESCRIPTION, KEYS, LAYERS_FILE } from "../lib/release/paths.ts";
 import { type ReleasesState, readReleases, type Trial } from "../lib/release/releases-state.ts";
+import { keyId } from "../lib/release/statement.ts";
 import { compareVersions } from "../protocol/agents/version-order.ts";
 import type { Disk } from "./disk.ts";
 
@@ -37,17 +39,26 @@ export class Releases {
   }
 
   /**
-   * Adds a version. @param fill puts its layers into a new folder, with everything on stable storage
+   * Adds a version.
+   *
    * @param description what `release.json` of the version says
+   * @param keys of those who may sign what follows it
+   * @param fill puts its layers into a new folder, with everything on stable storage
    */
   async add(
-    version: string,
-    description: object,
+    description: { readonly version: string; readonly floor: string; readonly index: string },
+    keys: readonly KeyObject[],
     fill: (folder: string) => Promise<readonly LayerRecord[]>,
   ): Promise<void> {
+    const { version } = description;
     const folder = this.#path(UNPACKING);
     this.#disk.remove(folder);
     this.#disk.makeFolder(folder);
+    const keysFolder = join(folder, KEYS);
+    this.#disk.makeFolder(keysFolder);
+    for (const key of keys)
+      this.#write(join(keysFolder, `${keyId(key)}.pem`), key.export({ type: "spki", format: "pem" }));
+    this.#disk.sync(keysFolder);
     this.#write(join(folder, LAYERS_FILE), toLayersFile(await fill(folder)));
     this.#write(join(folder, DESCRIPTION), JSON.stringify(description));
     this.#disk.sync(folder);

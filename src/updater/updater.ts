@@ -1,4 +1,3 @@
-import type { KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { errorText } from "../lib/error-text.ts";
@@ -17,6 +16,7 @@ import { ANSWER_FILE } from "../lib/release/paths.ts";
 import { readLayer, readRelease, type Release, unpackedBytesOf } from "../lib/release/read-release.ts";
 import { ReleaseError } from "../lib/release/release-error.ts";
 import { isExecutable, TRIAL_TICK_S, versionToStart } from "../lib/release/releases-state.ts";
+import { keysFolder, readTrustedKeys } from "../lib/release/trusted-keys.ts";
 import { verifiedStatement } from "../lib/release/statement.ts";
 import type { Disk } from "./disk.ts";
 import { Handover } from "./handover.ts";
@@ -38,8 +38,8 @@ export interface UpdaterOptions {
   readonly configFile: string;
   /** OCI's name of this machine's. */
   readonly architecture: string;
-  /** Reads the keys of those who may sign releases. Throws a `ReleaseError` if there is none. */
-  readonly readKeys: () => readonly KeyObject[];
+  /** The user that alone may write versions and keys: root, but in tests. */
+  readonly owner: number;
   readonly disk: Disk;
 }
 
@@ -97,7 +97,7 @@ interface Install {
 
 async function install(options: UpdaterOptions, { releases, handover, request }: Install): Promise<string> {
   const { architecture, releasesFolder, packageFolder, disk } = options;
-  const keys = options.readKeys();
+  const keys = readTrustedKeys(keysFolder(options), options.owner);
   const release = readRelease(handover.readFile, (envelope) => verifiedStatement(envelope, keys), architecture);
   const { version, index, floor } = release.statement;
   const state = releases.read();
@@ -116,7 +116,7 @@ async function install(options: UpdaterOptions, { releases, handover, request }:
   const layers = await chooseLayers(release.layers, stayingVersions(options, releases.read()));
   requireSpace(options, release, layers);
   try {
-    await releases.add(version, { version, floor, index }, async (folder) => {
+    await releases.add({ version, floor, index }, release.statement.keys, async (folder) => {
       const records: LayerRecord[] = [];
       // A release shares what another one has. What is the package's is copied, so that neither depends on the other.
       // One after the other: each is in memory as a whole, so that what was checked is what is unpacked.

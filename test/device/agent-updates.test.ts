@@ -82,6 +82,7 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
       folder,
       compression: "quick",
       key,
+      trustedKeys: [createPublicKey(key)],
       change: async (files) =>
         script === undefined
           ? files.map((file) => (file.to === "edge-agent.mjs" ? { ...file, from: changed } : file))

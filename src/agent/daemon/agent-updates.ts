@@ -1,7 +1,6 @@
-import { join } from "node:path";
 import { ociArchitecture } from "../../lib/release/architecture.ts";
-import { KEYS, PACKAGE_FOLDER, RELEASES_FOLDER } from "../../lib/release/paths.ts";
-import { readTrustedKeys } from "../../lib/release/trusted-keys.ts";
+import { PACKAGE_FOLDER, RELEASES_FOLDER } from "../../lib/release/paths.ts";
+import { keysFolder, readTrustedKeys } from "../../lib/release/trusted-keys.ts";
 import type { AgentUpdate } from "../../protocol/agents/agent-update.ts";
 import { cancelledBecause } from "../core/deployment/cancelled.ts";
 import type { Config } from "../config/load.ts";
@@ -24,6 +23,8 @@ interface Options extends Pick<
   readonly host: ImageServices["host"];
 }
 
+const VERSIONS = { packageFolder: PACKAGE_FOLDER, releasesFolder: RELEASES_FOLDER };
+
 /** Creates the part that updates the agent itself. */
 export function createAgentUpdates({ config, credentials, host, ...services }: Options): AgentUpdates {
   const { agent_updates: settings, deploy } = config;
@@ -37,7 +38,7 @@ export function createAgentUpdates({ config, credentials, host, ...services }: O
       const reference = update.image ?? "";
       return { reference, auth: await registryAuthFor({ credentials }, { auth, reference, signal }) };
     },
-    readKeys: () => readTrustedKeys(join(PACKAGE_FOLDER, KEYS), ROOT),
+    readKeys: () => readTrustedKeys(keysFolder(VERSIONS), ROOT),
     settings: { mayDowngrade: settings.downgrade, trialS: settings.trial_s },
     packageFolder: PACKAGE_FOLDER,
     ...programPlaces(config),

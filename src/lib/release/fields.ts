@@ -71,9 +71,13 @@ export class Fields {
   }
 
   digests(name: string): string[] {
+    return this.texts(name, DIGEST);
+  }
+
+  texts(name: string, pattern: RegExp): string[] {
     const value = this.#own(name);
     if (!Array.isArray(value)) return this.#fail(name);
-    return value.map((entry: unknown) => (typeof entry === "string" && DIGEST.test(entry) ? entry : this.#fail(name)));
+    return value.map((entry: unknown) => (typeof entry === "string" && pattern.test(entry) ? entry : this.#fail(name)));
   }
 
   #own(name: string): unknown {

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { Fields } from "./fields.ts";
 import { LAYERS_FILE } from "./paths.ts";
 import { type ReleaseLayer, unpackedBytesOf } from "./read-release.ts";
-import type { ReleasesState } from "./releases-state.ts";
+import type { ReleasesState, VersionFolders } from "./releases-state.ts";
+import { isVersion } from "../../protocol/agents/version-order.ts";
 
 const MAX_RECORD_BYTES = 128 * 1024;
 
@@ -33,10 +34,10 @@ export interface HeldLayer extends LayerRecord {
  * file system with.
  */
 export function stayingVersions(
-  { packageFolder, releasesFolder }: { readonly packageFolder: string; readonly releasesFolder: string },
+  { packageFolder, releasesFolder }: VersionFolders,
   { current, pin }: Pick<ReleasesState, "current" | "pin">,
 ): string[] {
-  const releases = [current, pin].filter((version) => version !== undefined && version !== "package");
+  const releases = [current, pin].filter((version) => version !== undefined && isVersion(version));
   return [...releases.map((version) => join(releasesFolder, version ?? "")), packageFolder];
 }
 

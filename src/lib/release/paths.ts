@@ -9,7 +9,7 @@ export const REQUEST_FILE = "request.json";
 export const LAYOUT = "layout";
 /** File with the answer to the last request, in the folder of releases. */
 export const ANSWER_FILE = "answer.json";
-/** Public keys of those who may sign releases, in the package's folder. */
+/** Public keys of those who may sign what follows a version, in its folder. */
 export const KEYS = "release-keys";
 /** Describes the version of a folder with a program: `{"version": …, "floor": …}`. */
 export const DESCRIPTION = "release.json";

@@ -37,6 +37,12 @@ export interface ReleasesState {
   readonly setAside: ReadonlyMap<string, SetAside>;
 }
 
+/** Where the versions of a device are: that of its package, and releases beside it. */
+export interface VersionFolders {
+  readonly packageFolder: string;
+  readonly releasesFolder: string;
+}
+
 export function readReleases(folder: string): ReleasesState {
   const names = list(folder);
   const trial = linkTarget(join(folder, "trial"));

@@ -1,4 +1,5 @@
 import { createHash, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
+import { errorText } from "../error-text.ts";
 import { Fields } from "./fields.ts";
 import { ReleaseError } from "./release-error.ts";
 
@@ -13,18 +14,22 @@ export interface Statement {
   readonly floor: string;
   /** When it was signed, for people: nothing is decided by it, since a device may have any time. */
   readonly signedAt: string;
+  /** Those who may sign what follows this version, once a device has confirmed it. Public keys, Ed25519. */
+  readonly keys: readonly KeyObject[];
 }
 
 /** Signed together with the statement, so that a signature of this key over something else is none of a release. */
 const PAYLOAD_TYPE = "application/vnd.edge-agent.release.v1+json";
 const NAME = "edge-agent";
 const MAX_SIGNATURES = 8;
+const MAX_KEYS = 16;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /** Returns a DSSE envelope with the statement. @param key private key, Ed25519 */
 export function signStatement(statement: Statement, key: KeyObject): Buffer {
   const { version, index, oldestProtocol, floor, signedAt } = statement;
-  const fields = { name: NAME, version, index, oldest_protocol: oldestProtocol, floor, signed_at: signedAt };
+  const keys = statement.keys.map((trusted) => trusted.export({ type: "spki", format: "der" }).toString("base64"));
+  const fields = { name: NAME, version, index, oldest_protocol: oldestProtocol, floor, signed_at: signedAt, keys };
   const payload = Buffer.from(JSON.stringify(fields));
   const signature = { keyid: keyId(createPublicKey(key)), sig: sign(null, preAuthenticated(payload), key) };
   return Buffer.from(
@@ -87,7 +92,23 @@ function parseStatement(payload: Buffer): Statement {
     oldestProtocol: fields.count("oldest_protocol"),
     floor: fields.version("floor"),
     signedAt: fields.text("signed_at", /^[\dT:.Z-]{1,40}$/),
+    keys: parseKeys(fields.texts("keys", BASE64)),
   };
+}
+
+/** A device that took a release without a key could never take another one. */
+function parseKeys(keys: readonly string[]): KeyObject[] {
+  if (keys.length === 0 || keys.length > MAX_KEYS)
+    throw new ReleaseError("malformed", `the release does not bring 1 to ${MAX_KEYS} keys`);
+  return keys.map((text) => {
+    try {
+      const key = createPublicKey({ key: Buffer.from(text, "base64"), type: "spki", format: "der" });
+      if (key.asymmetricKeyType !== "ed25519") throw new Error("it is not an Ed25519 key");
+      return key;
+    } catch (error) {
+      throw new ReleaseError("malformed", `a key that the release brings cannot be used: ${errorText(error)}`);
+    }
+  });
 }
 
 /** DSSE's encoding of what is signed: the lengths keep type and payload apart. */

@@ -2,9 +2,20 @@ import { createPublicKey, type KeyObject } from "node:crypto";
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { errorText } from "../error-text.ts";
+import { KEYS } from "./paths.ts";
 import { ReleaseError } from "./release-error.ts";
+import { readReleases, type VersionFolders } from "./releases-state.ts";
 
 const GROUP_OR_OTHERS_WRITE = 0o022;
+
+/**
+ * Returns the folder with the keys that count: of the version that was confirmed last, so that a key can be replaced without
+ * the package; of the package if there is none.
+ */
+export function keysFolder({ packageFolder, releasesFolder }: VersionFolders): string {
+  const { current } = readReleases(releasesFolder);
+  return join(current === undefined ? packageFolder : join(releasesFolder, current), KEYS);
+}
 
 /**
  * Reads the public keys of those who may sign releases. A list that cannot be read as a whole is none.

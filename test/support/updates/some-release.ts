@@ -38,7 +38,7 @@ export async function someRelease(
   const layout = join(folder, `edge-agent_${version}.oci`);
   await mkdir(layout, { recursive: true });
   const defaults = { floor: "0.9.0", oldestProtocol: 1, signedAt: "2026-11-28T00:00:00.000Z" };
-  await writeReleaseLayout(layout, { ...defaults, key, ...content, version, images });
+  await writeReleaseLayout(layout, { ...defaults, key, keys: [publicKey], ...content, version, images });
   const keyFile = join(folder, `${version}.pem`);
   await writeFile(keyFile, publicKey.export({ type: "spki", format: "pem" }));
   return { version, layout, keyFile, publicKey, layers };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Semaphore } from "../../../src/lib/semaphore.ts";
 import { parseRequest, type UpdateRequest } from "../../../src/lib/release/messages.ts";
 import { digestOf, RELEASE_TYPES } from "../../../src/lib/release/read-release.ts";
-import { readTrustedKeys } from "../../../src/lib/release/trusted-keys.ts";
+import { keysFolder, readTrustedKeys } from "../../../src/lib/release/trusted-keys.ts";
 import { BlobDownloader } from "../../../src/agent/download/blob-download.ts";
 import { PartStore } from "../../../src/agent/download/part-store.ts";
 import type { Traffic } from "../../../src/agent/ledger/ledger.ts";
@@ -177,6 +177,7 @@ export class UpdateAgentRig implements AsyncDisposable {
   #servicesOf(running: string): UpdateServices {
     const { device, clock, store } = this;
     const { logger } = this.#log;
+    const folders = { packageFolder: device.path("package"), releasesFolder: device.path("releases") };
     const registry = createRegistryClient({
       clock,
       userAgent: "edge-agent/test",
@@ -195,11 +196,10 @@ export class UpdateAgentRig implements AsyncDisposable {
       maxDownloadBytes: undefined,
       freeBytes: () => Promise.resolve(undefined),
       locate: ({ image = "" }) => Promise.resolve({ reference: image, auth: undefined }),
-      readKeys: () => readTrustedKeys(device.path("package/release-keys"), process.getuid?.() ?? 0),
+      readKeys: () => readTrustedKeys(keysFolder(folders), process.getuid?.() ?? 0),
       isWorking: () => this.isWorking,
       settings: { mayDowngrade: false, trialS: 900 },
-      packageFolder: device.path("package"),
-      releasesFolder: device.path("releases"),
+      ...folders,
       stateDir: device.path("state"),
       program:
         running === "package"

@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type KeyObject } from "node:crypto";
+import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { chmodSync, cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
@@ -9,7 +9,6 @@ import { LAYERS_FILE } from "../../../src/lib/release/paths.ts";
 import { digestOf } from "../../../src/lib/release/read-release.ts";
 import { type ReleasesState, readReleases } from "../../../src/lib/release/releases-state.ts";
 import { type Disk, nodeDisk } from "../../../src/updater/disk.ts";
-import { readTrustedKeys } from "../../../src/lib/release/trusted-keys.ts";
 import { handleRequest } from "../../../src/updater/updater.ts";
 import { run } from "../command.ts";
 import { tempDir } from "../temp-dir.ts";
@@ -119,6 +118,7 @@ export class UpdateRig implements AsyncDisposable {
       oldestProtocol: 1,
       signedAt: "2026-11-28T00:00:00.000Z",
       key: this.key,
+      keys: [createPublicKey(this.key)],
       ...content,
       images: [image],
     });
@@ -146,7 +146,7 @@ export class UpdateRig implements AsyncDisposable {
       packageFolder: this.path("package"),
       configFile: this.path("config.json"),
       architecture: "amd64",
-      readKeys: () => readTrustedKeys(this.path("package/release-keys"), process.getuid?.() ?? 0),
+      owner: process.getuid?.() ?? 0,
       disk,
     });
   }

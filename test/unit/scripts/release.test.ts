@@ -23,6 +23,7 @@ const CONTENT = {
   oldestProtocol: 2,
   signedAt: "2026-11-28T00:00:00.000Z",
   images: IMAGES,
+  keys: [publicKey],
 };
 
 describe("a release as `npm run package` writes it", () => {

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from "node:crypto";
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import {
   chmodSync,
   existsSync,
@@ -19,7 +19,8 @@ import { digestOf } from "../../../src/lib/release/read-release.ts";
 import type { ReleaseErrorCode } from "../../../src/lib/release/release-error.ts";
 import { nodeDisk } from "../../../src/updater/disk.ts";
 import { tarOf, type TarEntry } from "../../support/updates/raw-tar.ts";
-import { PACKAGE_VERSION, RUNTIME, UpdateRig } from "../../support/updates/update-rig.ts";
+import { Releases } from "../../../src/updater/releases.ts";
+import { PACKAGE_VERSION, RUNTIME, UNFLUSHED, UpdateRig } from "../../support/updates/update-rig.ts";
 
 const GOOD: readonly TarEntry[] = [
   { path: "edge-agent", mode: 0o755, content: "a" },
@@ -200,6 +201,31 @@ describe("the updater, which trusts only signatures", () => {
   });
 
   const inode = (...names: readonly string[]): number => lstatSync(rig.path(...names)).ino;
+
+  it("trusts the keys that came with the version confirmed last, and not those of one on trial", async () => {
+    const [next, foreign] = [generateKeyPairSync("ed25519"), generateKeyPairSync("ed25519")];
+    // Signed by the package's key, and bringing another one in its place.
+    expect(await rig.install(NEXT, { keys: [next.publicKey] })).toMatchObject({ ok: true });
+    expect(await rig.install("1.2.0", { key: next.privateKey })).toMatchObject({ code: "untrusted_key" });
+    expect(await rig.confirm(NEXT)).toMatchObject({ ok: true });
+    for (const key of [rig.key, foreign.privateKey])
+      expect(await rig.install("1.2.0", { key })).toMatchObject({ code: "untrusted_key" });
+    expect(await rig.install("1.2.0", { key: next.privateKey, keys: [next.publicKey] })).toMatchObject({ ok: true });
+    expect(await rig.confirm("1.2.0")).toMatchObject({ ok: true });
+    // A newer package brings its own.
+    new Releases(rig.path("releases"), UNFLUSHED).preferPackage("1.3.0");
+    expect(await rig.install("1.4.0", { key: next.privateKey })).toMatchObject({ code: "untrusted_key" });
+    expect(await rig.install("1.4.0")).toMatchObject({ ok: true });
+  });
+
+  it.each<[string, KeyObject[]]>([
+    ["no key, after which no release could follow", []],
+    ["more keys than a device takes", Array<KeyObject>(17).fill(generateKeyPairSync("ed25519").publicKey)],
+    ["a key of another kind", [generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey]],
+  ])("refuses one that brings %s", async (_what, keys) => {
+    await hand(NEXT, { keys });
+    await expectRefused("malformed");
+  });
 
   it("takes a layer from the package, as a copy, and from another release, as the same files", async () => {
     for (const version of [NEXT, "1.2.0"]) {

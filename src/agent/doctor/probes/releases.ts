@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
-import { join } from "node:path";
-import { KEYS, PACKAGE_FOLDER, RELEASES_FOLDER } from "../../../lib/release/paths.ts";
+import { PACKAGE_FOLDER, RELEASES_FOLDER } from "../../../lib/release/paths.ts";
 import { readReleases } from "../../../lib/release/releases-state.ts";
+import { keysFolder } from "../../../lib/release/trusted-keys.ts";
 import { capitalize } from "../../core/text.ts";
 import { releaseNotes, runningRelease } from "../../updates/describe.ts";
 import { good, type Probe, warning } from "../probe.ts";
@@ -25,6 +25,7 @@ export const probeReleases: Probe = async () => {
 /** `undefined` if there is none. The updater checks more than their number. */
 async function countKeys(): Promise<number | undefined> {
   // Without the folder, as where the agent is a container, no release is taken.
-  const names = await readdir(join(PACKAGE_FOLDER, KEYS)).catch(() => []);
+  const folder = keysFolder({ packageFolder: PACKAGE_FOLDER, releasesFolder: RELEASES_FOLDER });
+  const names = await readdir(folder).catch(() => []);
   return names.filter((name) => name.endsWith(".pem")).length || undefined;
 }

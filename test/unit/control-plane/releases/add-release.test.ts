@@ -66,7 +66,14 @@ async function signIndex(release: SomeRelease, index: object, subject?: string):
   };
   const own = await put(Buffer.from(JSON.stringify(index)));
   const signedAt = "2026-11-28T00:00:00.000Z";
-  const statement = { version: "1.5.0", index: own.digest, oldestProtocol: 1, floor: "1.0.0", signedAt };
+  const statement = {
+    version: "1.5.0",
+    index: own.digest,
+    oldestProtocol: 1,
+    floor: "1.0.0",
+    signedAt,
+    keys: [publicKey],
+  };
   const envelope = await put(signStatement(statement, privateKey));
   const config = await put(Buffer.from("{}"));
   const refersTo = { ...own, ...(subject !== undefined && { digest: subject }) };
