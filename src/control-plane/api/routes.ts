@@ -48,6 +48,7 @@ import { reapplyFleet } from "./fleets/reapply.ts";
 import { listMembers } from "./fleets/members.ts";
 import { createRevision, diffRevision, getRevision, listRevisions } from "./fleets/revisions.ts";
 import { acknowledgeAlert, acknowledgeAlertGroup, listAlerts } from "./alerts/alerts.ts";
+import { createSilence, endSilence, listSilences } from "./alerts/silences.ts";
 import { listAgentReleases } from "./releases/list-agent-releases.ts";
 import { rolloutCommands } from "./rollouts/commands.ts";
 import { createRollout } from "./rollouts/create-rollout.ts";
@@ -166,6 +167,9 @@ export const ROUTES: readonly Route[] = [
   listAlerts,
   acknowledgeAlert,
   acknowledgeAlertGroup,
+  listSilences,
+  createSilence,
+  endSilence,
   getSession,
   deleteSession,
   changePassword,

@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
 import { ALERT_CONDITIONS, type AlertCondition } from "../../protocol/alerts/condition.ts";
+import { MAX_SILENCE_S, MIN_SILENCE_S, silenceReasonSchema } from "../../protocol/alerts/silence.ts";
 import { selectorSchema } from "../../protocol/fleets/selector.ts";
 import { createId } from "../accounts/secrets.ts";
 import type { AlertMessage } from "../alerts/message.ts";
@@ -13,8 +14,6 @@ import { type CliContext, ServiceCommandError } from "./context.ts";
 /** As many as one list has. */
 const MAX_LISTED = 200;
 const DEFAULT_SILENCE_S = 3_600;
-const MIN_SILENCE_S = 60;
-const MAX_SILENCE_S = 366 * 86_400;
 
 interface SilenceOptions extends AccountOptions {
   readonly reason: string;
@@ -123,13 +122,16 @@ async function silence(context: CliContext, store: Store, options: SilenceOption
   const durationS = Number(forS);
   if (!Number.isInteger(durationS) || durationS < MIN_SILENCE_S || durationS > MAX_SILENCE_S)
     throw new ServiceCommandError(`--for-s must be from ${MIN_SILENCE_S} to ${MAX_SILENCE_S} seconds`);
-  const parsed = selectorSchema.safeParse(selector);
-  if (!parsed.success) throw new ServiceCommandError(`--selector: ${parsed.error.issues[0]?.message ?? ""}`);
+  for (const [option, parsed] of [
+    ["--selector", selectorSchema.safeParse(selector)],
+    ["--reason", silenceReasonSchema.safeParse(reason)],
+  ] as const)
+    if (!parsed.success) throw new ServiceCommandError(`${option}: ${parsed.error.issues[0]?.message ?? ""}`);
   const nowMs = Math.floor(context.clock.now());
   const endsAtMs = nowMs + durationS * 1000;
   const id = createId("sil_");
   const conditions = condition && [condition];
-  const about = { id, accountId: account, conditions, selector, reason: reason.slice(0, 256) };
+  const about = { id, accountId: account, conditions, selector, reason };
   const details = { reason, selector, conditions, until: Math.floor(endsAtMs / 1000) };
   const stored = await store.alertSettings.createSilence(
     { ...about, createdBy: commandOrigin(account).actor.id, createdAtMs: nowMs, endsAtMs },

@@ -12,4 +12,10 @@ export const ALERT_ERRORS = {
     retryable: false,
     hint: "`group_id` of a message is one. Groups that are over are removed after 30 days.",
   },
+  SilenceNotFound: {
+    message: "There is no such silence in this account.",
+    http: 404,
+    retryable: false,
+    hint: "List the silences to see their ids. It may have ended by itself.",
+  },
 } as const;

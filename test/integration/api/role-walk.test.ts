@@ -7,7 +7,7 @@ import { QUICK_HASH } from "../../support/control-plane/people.ts";
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
 import { startHeldRollout } from "../../support/fleets/held-rollout.ts";
 import { readDocument } from "../../support/openapi/read-document.ts";
-import { groupAlert, openAlert } from "../../support/alerts/open-alert.ts";
+import { groupAlert, openAlert, silence } from "../../support/alerts/open-alert.ts";
 import { type SampleRequest, sampleRequests } from "../../support/openapi/sample-requests.ts";
 
 /** Who may call an operation: principals from this role on, any principal, a person who is signed in, or everybody. */
@@ -59,6 +59,9 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "GET /v1/alerts": row("viewer", 200),
   "POST /v1/alerts/{alert_id}/acknowledge": row("operator", 200, 404),
   "POST /v1/alert-groups/{group_id}/acknowledge": row("operator", 200, 404),
+  "GET /v1/silences": row("viewer", 200),
+  "POST /v1/silences": row("operator", 201),
+  "DELETE /v1/silences/{silence_id}": row("operator", 204, 404),
   "GET /v1/assets/{asset_id}/edge/apps": row("viewer", 200, 404),
   "POST /v1/assets/{asset_id}/edge/apps": row("operator", 200, 404),
   "POST /v1/assets/{asset_id}/edge/apply": row("operator", 200, 404),
@@ -232,6 +235,7 @@ const SAMPLE_BODIES: Readonly<Record<string, () => unknown>> = {
   "POST /v1/fleets/{fleet}/rollouts": () => ({ revision: 1 }),
   "PUT /v1/assets/{asset_id}/hold": () => ({ reason: "Pump test" }),
   "POST /v1/bulk/assets": () => ({ assets: [{ serial_number: `SN-${randomUUID()}` }] }),
+  "POST /v1/silences": () => ({ reason: "Works", until: Math.floor(Date.now() / 1000) + 3600 }),
   "POST /v1/assets": () => ({ serial_number: `SN-${randomUUID()}`, name: "x", type: "gateway" }),
 };
 
@@ -248,6 +252,7 @@ async function targetOf({ path }: SampleRequest): Promise<string> {
   if (path.includes("{user_id}")) values["user_id"] = (await control.session(account, { role: "viewer" })).user.id;
   if (path.includes("{key_id}")) values["key_id"] = (await control.key(account, [])).keyId;
   if (/\{(?:alert|group)_id\}/.test(path)) values["alert_id"] = await openAlert(control, account);
+  if (path.includes("{silence_id}")) values["silence_id"] = await silence(control, account);
   if (path.includes("{group_id}")) values["group_id"] = await groupAlert(control, account, values["alert_id"] ?? "");
   const query = Object.entries(QUERIES).find(([end]) => path.endsWith(end))?.[1] ?? "";
   return path.replaceAll(/\{(\w+)\}/g, (_match, name: string) => values[name] ?? name) + query;

@@ -1,5 +1,6 @@
 import { createId } from "../../../src/control-plane/accounts/secrets.ts";
 import type { AlertChange } from "../../../src/control-plane/core/alerts/alert.ts";
+import { someAudit } from "../control-plane/people.ts";
 import type { ControlPlane, TestAccount } from "../control-plane.ts";
 
 /** Lets an alert of the account fire. Returns its id. */
@@ -39,5 +40,15 @@ export async function groupAlert(control: ControlPlane, { accountId }: TestAccou
     lastSentAtMs: undefined,
   } as const;
   await control.store.alertOutbox.assign(accountId, [{ alertId, routeId: "all", group }], nowMs);
+  return id;
+}
+
+/** Silences everything for an hour. Returns the id of the silence. */
+export async function silence(control: ControlPlane, { accountId }: TestAccount): Promise<string> {
+  const id = createId("sil_");
+  const nowMs = Math.floor(Date.now());
+  const about = { conditions: undefined, selector: "*", reason: "Works", createdBy: "Ada" };
+  const created = { id, accountId, ...about, createdAtMs: nowMs, endsAtMs: nowMs + 3_600_000 };
+  await control.store.alertSettings.createSilence(created, { ...someAudit("silence.created"), accountId });
   return id;
 }

@@ -1,4 +1,4 @@
-import { groupAlert, openAlert } from "../alerts/open-alert.ts";
+import { groupAlert, openAlert, silence } from "../alerts/open-alert.ts";
 import { startHeldRollout } from "../fleets/held-rollout.ts";
 import type { ControlPlane, TestAccount } from "../control-plane.ts";
 import { someProSim, someSuperSim } from "../control-plane/sims.ts";
@@ -25,6 +25,7 @@ export async function accountTargets(control: ControlPlane, account: TestAccount
     key_id: (await control.key(account, [])).keyId,
     alert_id,
     group_id: await groupAlert(control, account, alert_id),
+    silence_id: await silence(control, account),
   };
   return (template) =>
     template.replaceAll(/\{(\w+)\}/g, (_match, name: string) => {

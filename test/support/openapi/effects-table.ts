@@ -160,6 +160,9 @@ export const TABLE: Readonly<Record<string, Row>> = {
   "GET /v1/alerts": read("viewer", `${PAGE} ?state ?condition ?severity ?selector ?asset ?group`),
   "POST /v1/alerts/{alert_id}/acknowledge": row("operator", "quiets"),
   "POST /v1/alert-groups/{group_id}/acknowledge": row("operator", "quiets"),
+  "GET /v1/silences": read("viewer", PAGE),
+  "POST /v1/silences": row("operator", "quiets", { quiets: "reason until selector conditions" }),
+  "DELETE /v1/silences/{silence_id}": row("operator"),
 
   "GET /v1/fleets": read("viewer", PAGE),
   "POST /v1/fleets": row("operator", ["joins", "runs"], {

@@ -127,7 +127,8 @@ export function acknowledgeAlertGroup(api: Api, { store, clock }: ApiContext): v
   );
 }
 
-function nameOf(request: FastifyRequest): string {
+/** Returns the name, or the id, of who acts with the request. */
+export function nameOf(request: FastifyRequest): string {
   const { name, id } = principalOf(request);
   return name ?? id;
 }

@@ -224,6 +224,7 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   ApprovalBySameUser: FAILED,
   AlertNotFound: FAILED,
   AlertGroupNotFound: FAILED,
+  SilenceNotFound: FAILED,
   Unauthorized: FAILED,
   CrossSiteRequest: FAILED,
   NotFound: FAILED,

@@ -52,6 +52,8 @@ export const ENDPOINT_ACTIONS: Readonly<Record<string, AuditAction>> = {
   "POST /v1/fleets/:fleet/rollouts/:rollout_id/retry": "rollout.created",
   "POST /v1/alerts/:alert_id/acknowledge": "alert.acknowledged",
   "POST /v1/alert-groups/:group_id/acknowledge": "alert.acknowledged",
+  "POST /v1/silences": "silence.created",
+  "DELETE /v1/silences/:silence_id": "silence.ended",
   "POST /v1/setup": "user.created",
   "POST /v1/session": "session.opened",
   "DELETE /v1/session": "session.closed",

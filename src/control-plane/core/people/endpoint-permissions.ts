@@ -47,6 +47,9 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "GET /v1/alerts": "alerts.read",
   "POST /v1/alerts/:alert_id/acknowledge": "alerts.manage",
   "POST /v1/alert-groups/:group_id/acknowledge": "alerts.manage",
+  "GET /v1/silences": "alerts.read",
+  "POST /v1/silences": "alerts.manage",
+  "DELETE /v1/silences/:silence_id": "alerts.manage",
 
   "GET /v1/assets": "assets.read",
   "POST /v1/assets": "assets.register",

@@ -1,0 +1,143 @@
+import { z } from "zod";
+import {
+  MAX_SILENCE_S,
+  MIN_SILENCE_S,
+  type SilenceBody,
+  silenceCreationSchema,
+  type SilenceList,
+  silenceListSchema,
+  silenceSchema,
+} from "../../../protocol/alerts/silence.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
+import { invalidRequest } from "../../../protocol/errors/request-error.ts";
+import { pageQuerySchema } from "../../../protocol/people/users.ts";
+import { createId } from "../../accounts/secrets.ts";
+import { MAX_SILENCES, type Silence } from "../../store/alerts.ts";
+import { accountOf } from "../auth.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { errors, errorsWithBody, json } from "../docs/responses.ts";
+import { pageOf } from "../page.ts";
+import { auditOf } from "../people/audit-entry.ts";
+import { nameOf } from "./alerts.ts";
+
+const silenceParams = z.object({ silence_id: z.string().meta({ description: "Id of the silence." }) });
+
+/** `GET /v1/silences`: the silences of the account that have not ended. */
+export function listSilences(api: Api, { store, clock }: ApiContext): void {
+  api.get(
+    "/v1/silences",
+    {
+      schema: {
+        operationId: "listSilences",
+        summary: "List Silences",
+        description: "The silences of the account that have not ended, the oldest first.",
+        tags: ["Alerts"],
+        querystring: pageQuerySchema,
+        response: { 200: json("One page of silences.", silenceListSchema), ...errors() },
+      },
+    },
+    async (request): Promise<SilenceList> => {
+      const silences = await store.alertSettings.listSilences(accountOf(request), Math.floor(clock.now()));
+      const listed = silences.map((silence) => ({ ...silence, createdAt: Math.floor(silence.createdAtMs / 1000) }));
+      // The store has those that end first before the others.
+      listed.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+      const { items, nextCursor } = pageOf(listed, request.query);
+      return { silences: items.map(toBody), next_cursor: nextCursor };
+    },
+  );
+}
+
+/** `POST /v1/silences`: of some alerts nothing is told for a time. */
+export function createSilence(api: Api, { store, clock }: ApiContext): void {
+  api.post(
+    "/v1/silences",
+    {
+      schema: {
+        operationId: "createSilence",
+        summary: "Create Silence",
+        description: "Of the alerts that it matches nothing is told until its end. What fires then still is told then.",
+        tags: ["Alerts"],
+        body: silenceCreationSchema,
+        response: { 201: json("The silence.", silenceSchema), ...errorsWithBody("QuotaExceeded") },
+      },
+    },
+    async (request, reply): Promise<SilenceBody> => {
+      const { reason, until, selector, conditions } = request.body;
+      const nowMs = Math.floor(clock.now());
+      const forS = until - nowMs / 1000;
+      if (forS < MIN_SILENCE_S || forS > MAX_SILENCE_S)
+        throw invalidRequest([{ path: "until", reason: "is not from a minute to 366 days from now" }]);
+      const silence: Silence = {
+        id: createId("sil_"),
+        accountId: accountOf(request),
+        conditions: conditions && [...new Set(conditions)],
+        selector,
+        reason,
+        createdBy: nameOf(request),
+        createdAtMs: nowMs,
+        endsAtMs: until * 1000,
+      };
+      const details = { reason, selector, conditions: silence.conditions, until };
+      const audit = auditOf(request, clock, { action: "silence.created", subject: subjectOf(silence), details });
+      if ((await store.alertSettings.createSilence(silence, audit)) === "too_many") {
+        throw new EdgeError(
+          "QuotaExceeded",
+          `The account has ${MAX_SILENCES} silences; end some that are not needed.`,
+          {
+            quota: "silences",
+            used: MAX_SILENCES,
+            limit: MAX_SILENCES,
+          },
+        );
+      }
+      void reply.code(201);
+      return toBody(silence);
+    },
+  );
+}
+
+/** `DELETE /v1/silences/{silence_id}`: ends a silence. */
+export function endSilence(api: Api, { store, clock }: ApiContext): void {
+  api.delete(
+    "/v1/silences/:silence_id",
+    {
+      schema: {
+        operationId: "endSilence",
+        summary: "End Silence",
+        description: "Ends the silence before its time.",
+        tags: ["Alerts"],
+        params: silenceParams,
+        response: {
+          204: z.undefined().meta({ description: "The silence has ended." }),
+          ...errorsWithBody("SilenceNotFound"),
+        },
+      },
+    },
+    async (request, reply) => {
+      const accountId = accountOf(request);
+      const { silence_id: id } = request.params;
+      const nowMs = Math.floor(clock.now());
+      const found = (await store.alertSettings.listSilences(accountId, nowMs)).find((silence) => silence.id === id);
+      const audit = found && auditOf(request, clock, { action: "silence.ended", subject: subjectOf(found) });
+      if (!audit || !(await store.alertSettings.endSilence(accountId, id, nowMs, audit)))
+        throw new EdgeError("SilenceNotFound");
+      return reply.code(204).send();
+    },
+  );
+}
+
+function subjectOf({ id, reason }: Silence) {
+  return { kind: "silence", id, name: reason };
+}
+
+function toBody({ id, conditions, selector, reason, createdBy, createdAtMs, endsAtMs }: Silence): SilenceBody {
+  return {
+    id,
+    reason,
+    selector,
+    conditions: conditions === undefined ? null : [...conditions],
+    created_at: Math.floor(createdAtMs / 1000),
+    created_by: createdBy,
+    until: Math.floor(endsAtMs / 1000),
+  };
+}
