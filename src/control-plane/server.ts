@@ -23,6 +23,7 @@ import { CredentialCache } from "./deployments/credentials.ts";
 import { Deployments, listBusyAssets } from "./deployments/deployments.ts";
 import { obstacleFinder } from "./deployments/plan-obstacle.ts";
 import { DeviceQueries } from "./devices/queries/device-queries.ts";
+import { DeviceHealthRows } from "./devices/device-health.ts";
 import { DeviceReports } from "./devices/device-reports.ts";
 import { DeviceAdmission } from "./devices/hub/device-admission.ts";
 import { DeviceHub } from "./devices/hub/hub.ts";
@@ -127,7 +128,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   await membership.join();
   deployments.start();
   const { frames: deploymentHandler, delivery } = deployments;
-  hub.setHandlers({ deploymentHandler, delivery, reportHandler: devices.reports });
+  hub.setHandlers({ deploymentHandler, delivery, reportHandler: devices.reports, healthHandler: devices.health });
   await api.listen(config.listen);
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");
@@ -239,8 +240,9 @@ function openDevices(base: Base) {
   });
   const { clock, logger } = base;
   const reports = new DeviceReports({ store: store.devices, clock, logger });
+  const health = new DeviceHealthRows({ store: store.health, clock });
   const queries = new DeviceQueries(gateway, clock, base.counts?.of("queries"), observer);
-  return { hub, gateway, deployments, membership, reports, queries };
+  return { hub, gateway, deployments, membership, reports, health, queries };
 }
 
 /** SIMs: their operators, usage and data plans. */

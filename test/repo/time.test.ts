@@ -54,6 +54,7 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
     "control-plane/accounts/one-time-link.ts",
     "control-plane/accounts/open-session.ts",
     "control-plane/accounts/sign-in-gate.ts",
+    "control-plane/devices/device-health.ts",
     "control-plane/devices/device-reports.ts",
     "control-plane/sealing/open-sealer.ts",
     "control-plane/sealing/rotate-keys.ts",

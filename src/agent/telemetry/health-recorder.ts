@@ -2,7 +2,8 @@ import { type Clock, pause, unixNow } from "../../lib/clock.ts";
 import { errorText } from "../../lib/error-text.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type DeviceHealth, HEALTH_ROW_S, type HealthParams } from "../../protocol/link/device-health.ts";
-import { type HealthSample, pointsOf, spreadsOf } from "../core/health/health-row.ts";
+import { pointsOf } from "../../protocol/link/health-points.ts";
+import { type HealthSample, spreadsOf } from "../core/health/health-row.ts";
 import type { HealthRing } from "./health-ring.ts";
 
 const SAMPLE_INTERVAL_MS = 60_000;
@@ -44,7 +45,7 @@ export class HealthRecorder {
 
   /** Answers the query `health`. */
   between(params: HealthParams): DeviceHealth {
-    return pointsOf(this.#options.ring.rows(), params);
+    return pointsOf(this.#options.ring.rows(), params, HEALTH_ROW_S);
   }
 
   #keep(samples: readonly HealthSample[]): void {

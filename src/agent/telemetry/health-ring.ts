@@ -1,14 +1,21 @@
 import { closeSync, constants, openSync, readFileSync, writeSync } from "node:fs";
 import { z } from "zod";
-import { HEALTH_KEPT_S, HEALTH_METRICS, HEALTH_ROW_S } from "../../protocol/link/device-health.ts";
-import type { HealthRow, Spread } from "../core/health/health-row.ts";
+import {
+  HEALTH_KEPT_S,
+  HEALTH_METRICS,
+  HEALTH_ROW_S,
+  MAX_HEALTH_VALUE,
+  MIN_HEALTH_VALUE,
+} from "../../protocol/link/device-health.ts";
+import type { HealthSpreads } from "../../protocol/link/health-points.ts";
+import type { NumberedHealthRow } from "../core/health/health-row.ts";
 
 /** Size of one row. A sector has whole ones, so that a power cut leaves a row or the one before it. */
 const SLOT_BYTES = 256;
 const SLOTS = HEALTH_KEPT_S / HEALTH_ROW_S;
 export const MAX_RING_BYTES = SLOTS * SLOT_BYTES;
 
-const value = z.number().min(-100).max(1_000);
+const value = z.number().min(MIN_HEALTH_VALUE).max(MAX_HEALTH_VALUE);
 const slotSchema = z.tuple([
   z.int().min(1),
   z.int().min(0),
@@ -28,9 +35,9 @@ export class HealthRing {
   }
 
   /** Returns the rows that can be read, in no order. */
-  rows(): HealthRow[] {
+  rows(): NumberedHealthRow[] {
     const bytes = this.#read();
-    const rows: HealthRow[] = [];
+    const rows: NumberedHealthRow[] = [];
     for (let offset = 0; offset + SLOT_BYTES <= bytes.length; offset += SLOT_BYTES) {
       const row = parseSlot(bytes.toString("latin1", offset, offset + SLOT_BYTES));
       if (row) rows.push(row);
@@ -39,7 +46,7 @@ export class HealthRing {
   }
 
   /** Writes a row over the oldest one. Throws if the file cannot be written. */
-  add(row: Omit<HealthRow, "number">): void {
+  add(row: Omit<NumberedHealthRow, "number">): void {
     this.#lastNumber ??= this.rows().reduce((last, { number }) => Math.max(last, number), 0);
     const number = this.#lastNumber + 1;
     const file = openSync(this.#path, constants.O_WRONLY | constants.O_CREAT, 0o600);
@@ -60,7 +67,7 @@ export class HealthRing {
   }
 }
 
-function formatSlot({ number, at, spreads }: HealthRow): Buffer {
+function formatSlot({ number, at, spreads }: NumberedHealthRow): Buffer {
   const slot = Buffer.alloc(SLOT_BYTES, " ");
   const text = JSON.stringify([number, at, HEALTH_METRICS.map((metric) => spreads[metric] ?? null)]);
   if (text.length >= SLOT_BYTES) throw new Error("a row of the health history is too long");
@@ -69,11 +76,11 @@ function formatSlot({ number, at, spreads }: HealthRow): Buffer {
   return slot;
 }
 
-function parseSlot(text: string): HealthRow | undefined {
+function parseSlot(text: string): NumberedHealthRow | undefined {
   if (text.startsWith("\0")) return undefined;
   try {
     const [number, at, columns] = slotSchema.parse(JSON.parse(text));
-    const spreads: Record<string, Spread> = {};
+    const spreads: HealthSpreads = {};
     for (const [index, metric] of HEALTH_METRICS.entries()) {
       const spread = columns[index];
       if (spread) spreads[metric] = spread;

@@ -1,7 +1,9 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { AUDIT_RETENTION_S } from "../core/people/audit-actions.ts";
+import { dayOf } from "../core/health-days.ts";
 import { CONNECTIVITY_KEPT_DAYS } from "../store/connectivity.ts";
+import { HEALTH_KEPT_DAYS, QUARTER_ROWS_KEPT_DAYS } from "../store/health.ts";
 import { IDEMPOTENCY_KEPT_MS } from "../store/idempotency.ts";
 import type { Store } from "../store/store.ts";
 import { logStoreError, StoreUnavailableError } from "../store/unavailable.ts";
@@ -16,6 +18,7 @@ const RETRY_DELAY_MS = 60_000;
 const MAX_BATCH_DEPLOYMENTS = 50;
 const MAX_BATCH_ENTRIES = 500;
 const MAX_BATCH_INTERVALS = 1_000;
+const MAX_BATCH_HEALTH_DAYS = 200;
 
 export interface RetentionOptions {
   readonly store: {
@@ -23,6 +26,7 @@ export interface RetentionOptions {
     readonly audit: Pick<Store["audit"], "removeOld">;
     readonly rollouts: Pick<Store["rollouts"], "removeOldRollouts">;
     readonly connectivity: Pick<Store["connectivity"], "removeOld">;
+    readonly health: Pick<Store["health"], "condenseDays" | "removeDays">;
     readonly enrolments: Pick<Store["enrolments"], "removeOldCodes">;
     readonly userSessions: Pick<Store["userSessions"], "removeExpired">;
     readonly idempotency: Pick<Store["idempotency"], "removeOld">;
@@ -37,7 +41,7 @@ export interface RetentionOptions {
 
 /**
  * Removes old finished deployments, old entries of the audit log, rollouts that ended as long ago, the times when devices were
- * connected thirteen months ago, and sessions, codes and
+ * connected thirteen months ago and how they were, and sessions, codes and
  * responses to idempotent requests that have expired, every hour, in small batches, from its creation until disposed.
  */
 export class Retention implements Disposable {
@@ -86,6 +90,9 @@ export class Retention implements Disposable {
       deletionTime - CONNECTIVITY_KEPT_DAYS * 86_400,
       MAX_BATCH_INTERVALS,
     );
+    const today = dayOf(deletionTime);
+    const condensed = await store.health.condenseDays(today - QUARTER_ROWS_KEPT_DAYS, MAX_BATCH_HEALTH_DAYS);
+    const healthDays = await store.health.removeDays(today - HEALTH_KEPT_DAYS, MAX_BATCH_HEALTH_DAYS);
     // There are few of them: no batches.
     await store.enrolments.removeOldCodes(deletionTime);
     await store.userSessions.removeExpired(deletionTime);
@@ -94,6 +101,7 @@ export class Retention implements Disposable {
     this.#removedEntries += entries;
     if (removed === MAX_BATCH_DEPLOYMENTS || entries === MAX_BATCH_ENTRIES) return true;
     if (rollouts > 0 || intervals === MAX_BATCH_INTERVALS) return true;
+    if (condensed === MAX_BATCH_HEALTH_DAYS || healthDays === MAX_BATCH_HEALTH_DAYS) return true;
     if (this.#removed > 0) logger.info({ count: this.#removed }, "removed old deployments");
     if (this.#removedEntries > 0) logger.info({ count: this.#removedEntries }, "removed old entries of the audit log");
     this.#removed = 0;

@@ -1,6 +1,7 @@
 import type { ReportDelta } from "../../protocol/apps/app-report.ts";
 import type { DeviceEvent } from "../../protocol/deployments/deployment-event.ts";
 import type { ErrorCode } from "../../protocol/errors/errors.ts";
+import type { HealthRow } from "../../protocol/link/health-points.ts";
 import type { DeviceSession } from "./session.ts";
 
 /** Receives the reports of devices from the hub. Calls for one session do not overlap. */
@@ -8,6 +9,12 @@ export interface ReportHandler {
   onReport(session: DeviceSession, delta: ReportDelta): Promise<void>;
   /** The device's report has been out of date for these seconds, since changes are held back; `null`: it is current. */
   onReportHeld(session: DeviceSession, heldForS: number | null): Promise<void>;
+}
+
+/** Receives what devices send of how they were. */
+export interface HealthHandler {
+  /** @param rows at different times, in order; which times, the device says */
+  onHealth(session: DeviceSession, rows: readonly HealthRow[]): Promise<void>;
 }
 
 /** Brings to devices what waits for them. Error: `StaleSessionError`. */

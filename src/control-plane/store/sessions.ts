@@ -34,6 +34,8 @@ export interface OpenedSession {
   readonly replacedInstanceId: string | undefined;
   /** Hash of the device's stored report. */
   readonly reportHash: string | undefined;
+  /** Start of the device's newest row of health on record, Unix seconds. */
+  readonly healthAt: number | undefined;
   /**
    * Whether the device has deployments that are unfinished, not delivered or ended with an uncertain outcome. Without any there
    * is nothing on record that what the device holds has to be compared with.

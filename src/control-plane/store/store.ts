@@ -14,6 +14,7 @@ import type { DeploymentStore } from "./deployments.ts";
 import type { DeviceStore } from "./devices.ts";
 import type { EnrolmentStore } from "./enrolments.ts";
 import type { FleetStore } from "./fleets.ts";
+import type { HealthStore } from "./health.ts";
 import type { IdempotencyStore } from "./idempotency.ts";
 import type { InstanceStore } from "./instances.ts";
 import type { LeaseStore } from "./leases.ts";
@@ -50,6 +51,7 @@ export interface Store extends AsyncDisposable {
   readonly devices: DeviceStore;
   readonly sessions: SessionStore;
   readonly connectivity: ConnectivityStore;
+  readonly health: HealthStore;
   readonly instances: InstanceStore;
   readonly leases: LeaseStore;
   readonly times: TimeStore;
@@ -103,6 +105,7 @@ export const RECORD_STORES = [
   "devices",
   "sessions",
   "connectivity",
+  "health",
   "instances",
   "leases",
   "times",

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { integerString, MAX_UNIX_SECONDS, unixSeconds } from "../values/scalars.ts";
 
-/** What a device samples of itself. Shares are of what there is, in percent. */
+/** What a device samples of itself. Shares are of what there is, in percent. In the order of `health-rows.ts`: new ones follow. */
 export const HEALTH_METRICS = [
   "cpu_percent",
   "memory_percent",
@@ -25,6 +25,9 @@ const DEFAULT_HEALTH_POINTS = 96;
 /** How long a device keeps its samples, and how many seconds one row of them covers. */
 export const HEALTH_KEPT_S = 48 * 3_600;
 export const HEALTH_ROW_S = 300;
+/** Bounds of every value. */
+export const MIN_HEALTH_VALUE = -100;
+export const MAX_HEALTH_VALUE = 1_000;
 
 const time = z.int().min(0).max(MAX_UNIX_SECONDS);
 
@@ -34,7 +37,7 @@ export type HealthParams = z.output<typeof healthParamsSchema>;
 
 const values = (what: string) =>
   z
-    .array(z.number().min(-100).max(1_000).nullable())
+    .array(z.number().min(MIN_HEALTH_VALUE).max(MAX_HEALTH_VALUE).nullable())
     .max(MAX_HEALTH_POINTS)
     .meta({ description: `${what} of each point; \`null\` where it was not measured.` });
 

@@ -10,7 +10,8 @@ import { streamClose, streamCredit, streamOpen, streamOpened, streamResize } fro
 
 /*
  * Frames are JSON objects in WebSocket text messages, with the discriminator `type`. Unknown fields are dropped and
- * unknown types ignored, so either side may be newer than the other. Binary messages: see `stream-data.ts`.
+ * unknown types ignored, so either side may be newer than the other. Binary messages: see `stream-data.ts` and
+ * `health-rows.ts`.
  */
 
 const deploymentId = z.string().min(1).max(64);
@@ -73,6 +74,11 @@ const welcome = z.object({
   asset: z.object({ uuid: z.string(), serial_number: z.string(), name: z.string() }),
   /** Hash of the report that the control plane has of the device. */
   report_hash: reportHashSchema.optional(),
+  /**
+   * Start of the newest row that the control plane has of how the device was, Unix seconds. It confirms what earlier sessions
+   * sent: the device sends what follows (`health-rows.ts`).
+   */
+  health_at: z.int().min(0).optional(),
 });
 
 /** The device validates `spec`, with its own error codes, so the frame accepts any value. */

@@ -33,6 +33,7 @@ export function sessionsContract(harness: StoreHarness): void {
         epoch: 1,
         replacedInstanceId: undefined,
         reportHash: undefined,
+        healthAt: undefined,
         hasOpenDeployments: false,
       });
       expect(await sessions.find(uuid)).toEqual({ epoch: 1, instanceId: "ins_1", protocol: 3, lastSeenAt: 5 });

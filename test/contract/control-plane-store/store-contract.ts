@@ -11,6 +11,7 @@ import { assetsContract } from "./assets-contract.ts";
 import { auditContract } from "./audit-contract.ts";
 import { browsersContract } from "./browsers-contract.ts";
 import { connectivityContract } from "./connectivity-contract.ts";
+import { healthContract } from "./health-contract.ts";
 import { dataPlansContract } from "./data-plans-contract.ts";
 import { deploymentListsContract } from "./deployment-lists-contract.ts";
 import { deploymentsContract } from "./deployments-contract.ts";
@@ -49,6 +50,7 @@ export function storeContract(harness: StoreHarness): void {
   acceptanceContract(harness);
   sessionsContract(harness);
   connectivityContract(harness);
+  healthContract(harness);
   statisticsContract(harness);
   instancesContract(harness);
   leasesContract(harness);

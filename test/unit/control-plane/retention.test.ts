@@ -13,6 +13,7 @@ import { openSqlite } from "../../../src/lib/sqlite.ts";
 import { type CapturedLog, captureLogText } from "../../support/captured-log.ts";
 import { someFleet, someRollout, someRolloutEvent } from "../../support/control-plane/fleets.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
+import { register, someAsset } from "../../contract/control-plane-store/harness.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { createDeployment, updateDeployment } from "../../support/store-deployment.ts";
 
@@ -122,6 +123,29 @@ test("old rollouts are removed with their targets, except the newest of each fle
   expect(await left()).toEqual(ids.toReversed());
   await clock.advance(2 * DAY_MS);
   expect(await left()).toEqual(ids.slice(-1));
+});
+
+test("how devices were becomes hours after 14 days, and is removed after thirteen months", async () => {
+  await store.accounts.createAccount({ id: "acc_1", name: "Waterworks", createdAt: 1 });
+  await register(store, someAsset({ uuid: ASSET }));
+  const start0 = Math.ceil(clock.now() / DAY_MS) * 86_400;
+  const rows = Array.from({ length: 96 }, (_, index) => ({
+    at: start0 + index * 900,
+    spreads: { cpu_percent: [index, index, index] as const },
+  }));
+  await store.health.addRows(ASSET, rows);
+  const count = async () => (await store.health.listRows(ASSET, { from: 0, to: 2 ** 33 })).rows.length;
+  await clock.advance(1_000 * start0 + 14 * DAY_MS - clock.now());
+  const { retention } = start();
+  using _retention = retention;
+  await clock.advance(HOUR_MS);
+  expect(await count()).toBe(96);
+  await clock.advance(DAY_MS);
+  expect(await count()).toBe(24);
+  await clock.advance(380 * DAY_MS);
+  expect(await count()).toBe(24);
+  await clock.advance(3 * DAY_MS);
+  expect(await count()).toBe(0);
 });
 
 test("after an error of the store it tries again an hour later", async () => {

@@ -54,6 +54,8 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
       end_reason: "coalesce(end_reason, 'service')",
     },
   },
+  { name: "health_days", key: ["asset_uuid", "day"] },
+  { name: "device_health", key: ["asset_uuid"] },
   {
     name: "asset_states",
     key: ["asset_uuid"],

@@ -100,6 +100,11 @@ export class FrameRateLimiter {
     }
   }
 
+  /** Resolves when a message with rows of health may be handled: it counts as a report. */
+  async acquireForHealth(assetUuid: string, signal: SignalSource): Promise<void> {
+    await this.#reports.of(assetUuid).acquire(1, signal);
+  }
+
   /** Charges for the deployments that were reconciled: the device's next frames about deployments wait for them. */
   chargeDeployments(assetUuid: string, deployments: number): void {
     this.#events.of(assetUuid).charge(deployments);

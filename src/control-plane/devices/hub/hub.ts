@@ -11,7 +11,7 @@ import { type AccessWatcher, deviceSubject } from "../../accounts/access-watcher
 import type { Bus } from "../../bus/bus.ts";
 import { disconnectReasonOf } from "../../core/connectivity.ts";
 import type { Asset } from "../../core/asset.ts";
-import type { DeliveryHandler, DeploymentHandler, ReportHandler } from "../handlers.ts";
+import type { DeliveryHandler, DeploymentHandler, HealthHandler, ReportHandler } from "../handlers.ts";
 import type { DeviceSession } from "../session.ts";
 import type { IsTrusted } from "../../config/trusted-proxies.ts";
 import type { AssetStore } from "../../store/assets.ts";
@@ -46,6 +46,7 @@ interface Handlers {
   readonly deploymentHandler: DeploymentHandler;
   readonly delivery: DeliveryHandler;
   readonly reportHandler: ReportHandler;
+  readonly healthHandler: HealthHandler;
 }
 
 export interface HubOptions {
@@ -300,8 +301,8 @@ export class DeviceHub {
       return undefined;
     }
     // Read now: once a later session has replaced this one, it would wait for itself.
-    const { reportHash, hasOpenDeployments: mustReconcile } = opened;
-    return { earlierSessionsIdle: this.#closing.get(assetUuid), reportHash, mustReconcile };
+    const { reportHash, healthAt, hasOpenDeployments: mustReconcile } = opened;
+    return { earlierSessionsIdle: this.#closing.get(assetUuid), reportHash, healthAt, mustReconcile };
   }
 
   /** Tells the device first what it must undo: it cannot connect again to hear of it. */

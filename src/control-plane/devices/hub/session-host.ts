@@ -2,13 +2,14 @@ import type { WebSocket } from "ws";
 import type { Clock } from "../../../lib/clock.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Asset } from "../../core/asset.ts";
-import type { DeliveryHandler, DeploymentHandler, ReportHandler } from "../handlers.ts";
+import type { DeliveryHandler, DeploymentHandler, FrameOutcome, HealthHandler, ReportHandler } from "../handlers.ts";
 import type { Observer } from "../../metrics/observer.ts";
 import type { FrameRateLimiter } from "./frame-rate-limiter.ts";
 import type { AgentFrame } from "../../../protocol/link/frames.ts";
 import type { ProtocolVersions } from "../../../protocol/version.ts";
 import type { HubSession } from "./session.ts";
 
+export type DeploymentFrame = Extract<AgentFrame, { type: "ack" | "refuse" | "event" }>;
 export type Hello = Extract<AgentFrame, { type: "hello" }>;
 
 /** What all sessions share: one object, whatever their number. */
@@ -21,6 +22,7 @@ export interface SessionHost {
   readonly deploymentHandler: DeploymentHandler;
   readonly delivery: DeliveryHandler;
   readonly reportHandler: ReportHandler;
+  readonly healthHandler: HealthHandler;
   readonly frameRateLimiter: FrameRateLimiter;
   /**
    * Makes this the device's current session and sets its epoch: after the hello, before the welcome. Returns `undefined` if
@@ -48,6 +50,24 @@ export interface CurrentSession {
   readonly earlierSessionsIdle: Promise<void> | undefined;
   /** Hash of the stored report, on which the device bases its next delta. */
   readonly reportHash: string | undefined;
+  /** Start of the newest row on record of how the device was. */
+  readonly healthAt: number | undefined;
   /** Whether the device has deployments on record that what it holds has to be compared with. */
   readonly mustReconcile: boolean;
+}
+
+/** Passes on a frame about a deployment. */
+export function handleDeploymentFrame(
+  { deploymentHandler: handler }: SessionHost,
+  session: HubSession,
+  frame: DeploymentFrame,
+): Promise<FrameOutcome> {
+  switch (frame.type) {
+    case "ack":
+      return handler.onAck(session, frame.deployment_id);
+    case "refuse":
+      return handler.onRefuse(session, frame.deployment_id, frame.code, frame.message);
+    case "event":
+      return handler.onEvent(session, frame.deployment_id, frame.event);
+  }
 }

@@ -5,11 +5,18 @@ import type { Asset } from "../../core/asset.ts";
 import type { QueryKind } from "../../../protocol/link/device-query.ts";
 import { unknownFeatures } from "../../../protocol/link/features.ts";
 import type { FrameOutcome } from "../handlers.ts";
+import { decodeHealthMessage, isHealthMessage } from "../../../protocol/link/health-rows.ts";
 import type { DeviceSession, DeviceStream, QuerySink, StreamRequest, StreamSink } from "../session.ts";
 import { StaleSessionError } from "../../store/sessions.ts";
 import { repeatWhileUnavailable, StoreUnavailableError } from "../../store/unavailable.ts";
 import { MessageQueue, MAX_WAITING_BYTES } from "./message-queue.ts";
-import type { Connection, Hello, SessionHost } from "./session-host.ts";
+import {
+  type Connection,
+  type DeploymentFrame,
+  handleDeploymentFrame,
+  type Hello,
+  type SessionHost,
+} from "./session-host.ts";
 import { SessionQueries } from "./session-queries.ts";
 import { SessionStreams } from "./session-streams.ts";
 import { BadFrameCounter, NO_BAD_FRAMES } from "./bad-frame-counter.ts";
@@ -20,8 +27,6 @@ const HELLO_TIMEOUT_MS = 10_000;
 const LIVENESS_TIMEOUT_MS = 10_000;
 /** Maximum number of unsent bytes for a slow device: a few deployments and their acknowledgements. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
-
-type DeploymentFrame = Extract<AgentFrame, { type: "ack" | "refuse" | "event" }>;
 
 /** A message of the device, not parsed yet. A ping or pong has no data and is only charged. */
 interface RawMessage {
@@ -222,8 +227,10 @@ export class HubSession implements DeviceSession {
     const bytes = data?.length ?? 0;
     const signal = (): AbortSignal => ended.signal;
     await frameRateLimiter.untilWithin(this.assetUuid, signal);
-    if (data && isBinary && !ended.aborted && this.isCurrent)
+    if (data && isBinary && !ended.aborted && this.isCurrent) {
+      if (isHealthMessage(data)) return this.#onHealth(data);
       return this.#countIfBad(this.#streams ? this.#streams.onData(data) : "binary");
+    }
     if (!data || ended.aborted) return;
     const frame = frameRateLimiter.read(this.assetUuid, bytes, () => this.#decode(data, isBinary));
     if (!frame) return;
@@ -249,7 +256,7 @@ export class HubSession implements DeviceSession {
       case "ack":
       case "refuse":
       case "event":
-        return this.#countRejected(frame, await this.#repeat(() => this.#takeDeploymentFrame(frame)));
+        return this.#countRejected(frame, await this.#repeat(() => handleDeploymentFrame(this.#host, this, frame)));
     }
   }
 
@@ -294,16 +301,12 @@ export class HubSession implements DeviceSession {
     if (outcome === "unknown") this.#counter().countUnknown(`${type} for a deployment without a record`);
   }
 
-  #takeDeploymentFrame(frame: DeploymentFrame): Promise<FrameOutcome> {
-    const { deploymentHandler } = this.#host;
-    switch (frame.type) {
-      case "ack":
-        return deploymentHandler.onAck(this, frame.deployment_id);
-      case "refuse":
-        return deploymentHandler.onRefuse(this, frame.deployment_id, frame.code, frame.message);
-      case "event":
-        return deploymentHandler.onEvent(this, frame.deployment_id, frame.event);
-    }
+  async #onHealth(data: Buffer): Promise<void> {
+    const { frameRateLimiter, healthHandler } = this.#host;
+    const rows = frameRateLimiter.read(this.assetUuid, data.length, () => decodeHealthMessage(data));
+    if (!rows) return this.#countBadFrame("health");
+    await frameRateLimiter.acquireForHealth(this.assetUuid, () => this.#ended.signal);
+    if (!this.#ended.aborted) await this.#repeat(() => healthHandler.onHealth(this, rows));
   }
 
   async #onHello(hello: Hello): Promise<void> {
@@ -322,13 +325,14 @@ export class HubSession implements DeviceSession {
     if (!current || !asset) return;
     this.#asset = undefined;
     const { uuid, serialNumber, name } = asset;
-    const { reportHash } = current;
+    const { reportHash, healthAt } = current;
     this.send({
       type: "welcome",
       protocol,
       session_id: this.id,
       asset: { uuid, serial_number: serialNumber, name },
       ...(reportHash !== undefined && { report_hash: reportHash }),
+      ...(healthAt !== undefined && { health_at: healthAt }),
     });
     this.#isWelcome = true;
     observer?.sessionOpened();

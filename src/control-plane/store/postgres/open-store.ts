@@ -8,6 +8,7 @@ import { SqlAssetSettingsStore } from "../sql/asset-settings.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
 import { SqlBrowserStore } from "../sql/browsers.ts";
 import { SqlConnectivityStore } from "../sql/connectivity.ts";
+import { SqlHealthStore } from "../sql/health.ts";
 import { SqlDataPlanStore } from "../sql/data-plans.ts";
 import { SqlDeploymentListStore } from "../sql/deployment-list.ts";
 import { SqlAuditStore } from "../sql/audit.ts";
@@ -75,6 +76,7 @@ export function postgresStoreOn(pool: PostgresPool): Store {
     devices: new PostgresDeviceStore(pool, appended),
     sessions: new PostgresSessionStore(pool, appended),
     connectivity: new SqlConnectivityStore(executor),
+    health: new SqlHealthStore(executor),
     instances: new PostgresInstanceStore(pool),
     leases: new PostgresLeaseStore(pool),
     audit: new SqlAuditStore(executor),

@@ -26,6 +26,7 @@ const OPEN = /* sql */ `
   ), ${connectedStates("opened")}
   SELECT o.asset_uuid AS "assetUuid", o.epoch, b.instance_id AS "replacedInstanceId",
     (SELECT hash FROM device_reports WHERE asset_uuid = o.asset_uuid) AS "reportHash",
+    (SELECT at FROM device_health WHERE asset_uuid = o.asset_uuid) AS "healthAt",
     EXISTS (SELECT 1 FROM deployments WHERE asset_uuid = o.asset_uuid AND status = 'Running')
     OR EXISTS (SELECT 1 FROM deployments WHERE asset_uuid = o.asset_uuid AND delivery IS NOT NULL)
     OR EXISTS (SELECT 1 FROM deployments
@@ -88,6 +89,7 @@ interface OpenedRow extends ToldRow {
   readonly epoch: number;
   readonly replacedInstanceId: string | null;
   readonly reportHash: string | null;
+  readonly healthAt: number | null;
   readonly hasOpenDeployments: boolean;
 }
 
@@ -192,11 +194,12 @@ export class PostgresSessionStore implements SessionStore {
   }
 }
 
-function openedOf({ epoch, replacedInstanceId, reportHash, hasOpenDeployments }: OpenedRow): OpenedSession {
+function openedOf(row: OpenedRow): OpenedSession {
   return {
-    epoch,
-    replacedInstanceId: replacedInstanceId ?? undefined,
-    reportHash: reportHash ?? undefined,
-    hasOpenDeployments,
+    epoch: row.epoch,
+    replacedInstanceId: row.replacedInstanceId ?? undefined,
+    reportHash: row.reportHash ?? undefined,
+    healthAt: row.healthAt ?? undefined,
+    hasOpenDeployments: row.hasOpenDeployments,
   };
 }

@@ -12,6 +12,7 @@ import { SqlAssetSettingsStore } from "../sql/asset-settings.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
 import { SqlBrowserStore } from "../sql/browsers.ts";
 import { SqlConnectivityStore } from "../sql/connectivity.ts";
+import { SqlHealthStore } from "../sql/health.ts";
 import { SqlDataPlanStore } from "../sql/data-plans.ts";
 import { SqlDeploymentListStore } from "../sql/deployment-list.ts";
 import { SqlAuditStore } from "../sql/audit.ts";
@@ -79,6 +80,7 @@ export function openStore(path: string): Store {
     devices: new SqliteDeviceStore(database, commits, states),
     sessions: new SqliteSessionStore(database, commits, states),
     connectivity: new SqlConnectivityStore(executor),
+    health: new SqlHealthStore(executor),
     instances: new SqliteInstanceStore(database),
     leases: new SqliteLeaseStore(database),
     audit: new SqlAuditStore(executor),

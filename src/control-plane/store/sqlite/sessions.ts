@@ -8,6 +8,7 @@ interface BeforeOpening {
   readonly instanceId: string | null;
   readonly reportHash: string | null;
   readonly heldSince: number | null;
+  readonly healthAt: number | null;
   readonly hasOpenDeployments: number;
 }
 
@@ -50,6 +51,7 @@ export class SqliteSessionStore implements SessionStore {
     // From the assets, so that nothing is stored for a removed asset.
     this.#beforeOpening = database.prepare(
       `SELECT s.instance_id AS instanceId, r.hash AS reportHash, r.held_since AS heldSince,
+         (SELECT at FROM device_health WHERE asset_uuid = a.uuid) AS healthAt,
          EXISTS (SELECT 1 FROM deployments WHERE asset_uuid = a.uuid AND status = 'Running')
          OR EXISTS (SELECT 1 FROM deployments WHERE asset_uuid = a.uuid AND delivery IS NOT NULL)
          OR EXISTS (SELECT 1 FROM deployments
@@ -152,6 +154,7 @@ export class SqliteSessionStore implements SessionStore {
       epoch,
       replacedInstanceId: before.instanceId ?? undefined,
       reportHash: before.reportHash ?? undefined,
+      healthAt: before.healthAt ?? undefined,
       hasOpenDeployments: before.hasOpenDeployments === 1,
     };
   }

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { HealthRow } from "../../../../src/agent/core/health/health-row.ts";
+import type { NumberedHealthRow } from "../../../../src/agent/core/health/health-row.ts";
 import { HealthRecorder } from "../../../../src/agent/telemetry/health-recorder.ts";
 import { HealthRing, MAX_RING_BYTES } from "../../../../src/agent/telemetry/health-ring.ts";
 import { MachineSampler } from "../../../../src/agent/telemetry/machine-sampler.ts";
@@ -23,7 +23,8 @@ beforeEach(async () => {
 });
 afterEach(() => directory[Symbol.asyncDispose]());
 
-const byNumber = (rows: readonly HealthRow[]): HealthRow[] => rows.toSorted((a, b) => a.number - b.number);
+const byNumber = (rows: readonly NumberedHealthRow[]): NumberedHealthRow[] =>
+  rows.toSorted((a, b) => a.number - b.number);
 
 describe("the ring", () => {
   test("keeps the rows of 48 hours in a file of at most 256 KiB, also over restarts", () => {

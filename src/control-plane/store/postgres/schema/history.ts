@@ -22,6 +22,34 @@ export const HISTORY = /* sql */ `
   CREATE INDEX connection_intervals_open ON connection_intervals (asset_uuid) WHERE ended_at IS NULL;
   CREATE INDEX connection_intervals_by_end ON connection_intervals (ended_at) WHERE ended_at IS NOT NULL;
 
+  -- How devices were: what a device has sent of one day, UTC.
+  CREATE TABLE health_days (
+    asset_uuid TEXT COLLATE "C" NOT NULL REFERENCES assets (uuid) ON DELETE CASCADE,
+    -- Number of the day since 1970.
+    day INTEGER NOT NULL,
+    -- Seconds that a row covers.
+    interval_s INTEGER NOT NULL,
+    -- The rows, as in health-rows.ts.
+    content BYTEA NOT NULL,
+    PRIMARY KEY (asset_uuid, day)
+  ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
+  CREATE INDEX health_days_by_day ON health_days (interval_s, day);
+
+  -- The newest row of each device: when it begins, Unix seconds, and its means. A device sends what follows.
+  CREATE TABLE device_health (
+    asset_uuid TEXT COLLATE "C" PRIMARY KEY REFERENCES assets (uuid) ON DELETE CASCADE,
+    account_id TEXT COLLATE "C" NOT NULL,
+    at BIGINT NOT NULL,
+    cpu_percent INTEGER,
+    memory_percent INTEGER,
+    swap_percent INTEGER,
+    disk_percent INTEGER,
+    inodes_percent INTEGER,
+    temperature_celsius INTEGER,
+    throttled_percent INTEGER
+  ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
+  CREATE INDEX device_health_by_account ON device_health (account_id, asset_uuid);
+
   CREATE FUNCTION begin_connection_interval(asset TEXT, at BIGINT) RETURNS void LANGUAGE plpgsql AS $$
   DECLARE
     latest connection_intervals;

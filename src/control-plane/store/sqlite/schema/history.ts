@@ -47,6 +47,34 @@ export const HISTORY = /* sql */ `
   CREATE INDEX connection_intervals_open ON connection_intervals (asset_uuid) WHERE ended_at IS NULL;
   CREATE INDEX connection_intervals_by_end ON connection_intervals (ended_at) WHERE ended_at IS NOT NULL;
 
+  -- How devices were: what a device has sent of one day, UTC.
+  CREATE TABLE health_days (
+    asset_uuid TEXT NOT NULL REFERENCES assets (uuid) ON DELETE CASCADE,
+    -- Number of the day since 1970.
+    day INTEGER NOT NULL,
+    -- Seconds that a row covers.
+    interval_s INTEGER NOT NULL,
+    -- The rows, as in health-rows.ts.
+    content BLOB NOT NULL,
+    PRIMARY KEY (asset_uuid, day)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX health_days_by_day ON health_days (interval_s, day);
+
+  -- The newest row of each device: when it begins, Unix seconds, and its means. A device sends what follows.
+  CREATE TABLE device_health (
+    asset_uuid TEXT PRIMARY KEY REFERENCES assets (uuid) ON DELETE CASCADE,
+    account_id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    cpu_percent INTEGER,
+    memory_percent INTEGER,
+    swap_percent INTEGER,
+    disk_percent INTEGER,
+    inodes_percent INTEGER,
+    temperature_celsius INTEGER,
+    throttled_percent INTEGER
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX device_health_by_account ON device_health (account_id, asset_uuid);
+
   CREATE TRIGGER first_connection_began AFTER INSERT ON device_sessions WHEN new.session_id IS NOT NULL BEGIN
     ${BEGIN}
   END;

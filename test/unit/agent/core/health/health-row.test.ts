@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type HealthRow, pointsOf, spreadsOf } from "../../../../../src/agent/core/health/health-row.ts";
+import { spreadsOf } from "../../../../../src/agent/core/health/health-row.ts";
 import { busyPercent, parseCpuTimes, parseMemory, percentOf } from "../../../../../src/agent/core/health/proc-stat.ts";
 import { deviceHealthSchema, HEALTH_METRICS, HEALTH_ROW_S } from "../../../../../src/protocol/link/device-health.ts";
+import { type HealthRow, pointsOf } from "../../../../../src/protocol/link/health-points.ts";
 
 const row = (at: number, cpu: number): HealthRow => ({
-  number: at,
   at,
   spreads: { cpu_percent: [cpu - 1, cpu, cpu + 1] },
 });
@@ -19,17 +19,21 @@ describe("rows", () => {
 
   test("become points with gaps where there are none, whatever their order", () => {
     const rows = [row(3_900, 60), row(600, 10), row(300, 30), row(9_999, 5)];
-    expect(pointsOf(rows, { from: 0, to: 6_000, points: 10 })).toEqual({
+    expect(pointsOf(rows, { from: 0, to: 6_000, points: 10 }, HEALTH_ROW_S)).toEqual({
       interval_s: 600,
       at: [0, 600, 3_600],
       series: [{ metric: "cpu_percent", min: [29, 9, 59], mean: [30, 10, 60], max: [31, 11, 61] }],
     });
-    expect(pointsOf([], { from: 0, to: 600, points: 5 })).toEqual({ interval_s: HEALTH_ROW_S, at: [], series: [] });
+    expect(pointsOf([], { from: 0, to: 600, points: 5 }, HEALTH_ROW_S)).toEqual({
+      interval_s: HEALTH_ROW_S,
+      at: [],
+      series: [],
+    });
   });
 
   test("a metric that only some rows have is null in the points of the others", () => {
-    const rows = [row(0, 10), { number: 2, at: 300, spreads: { disk_percent: [1, 2, 3] as const } }];
-    expect(pointsOf(rows, { from: 0, to: 600, points: 2 }).series).toEqual([
+    const rows = [row(0, 10), { at: 300, spreads: { disk_percent: [1, 2, 3] as const } }];
+    expect(pointsOf(rows, { from: 0, to: 600, points: 2 }, HEALTH_ROW_S).series).toEqual([
       { metric: "cpu_percent", min: [9, null], mean: [10, null], max: [11, null] },
       { metric: "disk_percent", min: [null, 1], mean: [null, 2], max: [null, 3] },
     ]);
@@ -45,7 +49,7 @@ describe("rows", () => {
       fc.property(ranges, fc.array(fc.nat(48 * 3_600), { maxLength: 600 }), ([from, length, points], offsets) => {
         const to = from + length;
         const rows = offsets.map((offset) => row(from + offset, 50));
-        const health = pointsOf(rows, { from, to, points });
+        const health = pointsOf(rows, { from, to, points }, HEALTH_ROW_S);
         expect(deviceHealthSchema.safeParse(health).success).toBe(true);
         expect(health.at.length).toBeLessThanOrEqual(points);
         expect(health.at).toEqual(health.at.toSorted((a, b) => a - b));
@@ -61,8 +65,8 @@ test.each([
   [200, 27_000],
 ])("an answer of %d points takes at most %d bytes, whatever the values", (points, bytes) => {
   const spreads = Object.fromEntries(HEALTH_METRICS.map((metric) => [metric, [99.9, 99.9, 99.9] as const]));
-  const rows = Array.from({ length: 576 }, (_, index) => ({ number: index, at: 1_790_000_000 + index * 300, spreads }));
-  const health = pointsOf(rows, { from: 1_790_000_000, to: 1_790_000_000 + 48 * 3_600, points });
+  const rows = Array.from({ length: 576 }, (_, index) => ({ at: 1_790_000_000 + index * 300, spreads }));
+  const health = pointsOf(rows, { from: 1_790_000_000, to: 1_790_000_000 + 48 * 3_600, points }, HEALTH_ROW_S);
   expect(health.at.length).toBeGreaterThan(points / 2);
   expect(JSON.stringify(health).length).toBeLessThanOrEqual(bytes);
 });

@@ -1,0 +1,33 @@
+import { HEALTH_KEPT_S } from "../../protocol/link/device-health.ts";
+import { combineRows, type HealthRow } from "../../protocol/link/health-points.ts";
+
+const DAY_S = 86_400;
+/** Seconds that a row of an old day covers. */
+export const OLD_HEALTH_ROW_S = 3_600;
+
+/** A device cannot have older rows: it keeps them for 48 hours. The rest is for a clock that is slow. */
+export const MAX_HEALTH_AGE_S = HEALTH_KEPT_S + DAY_S;
+/** For a clock that is fast. */
+export const MAX_HEALTH_AHEAD_S = 900;
+
+/** Returns the rows whose times can be true: a clock that was wrong must not fill other years. */
+export function plausibleRows(rows: readonly HealthRow[], now: number): readonly HealthRow[] {
+  return rows.filter(({ at }) => at > now - MAX_HEALTH_AGE_S && at <= now + MAX_HEALTH_AHEAD_S);
+}
+
+/** Number of the day since 1970, UTC. */
+export function dayOf(at: number): number {
+  return Math.floor(at / DAY_S);
+}
+
+/** Returns the rows of a day with those that are new, in order. What is on record for a time stays. */
+export function addToDay(stored: readonly HealthRow[], sent: readonly HealthRow[]): readonly HealthRow[] {
+  const times = new Set(stored.map(({ at }) => at));
+  const added = sent.filter(({ at }) => !times.has(at));
+  return [...stored, ...added].toSorted((one, other) => one.at - other.at);
+}
+
+/** Returns the rows of a day that is old. */
+export function condense(rows: readonly HealthRow[]): readonly HealthRow[] {
+  return combineRows(rows, OLD_HEALTH_ROW_S);
+}

@@ -1,0 +1,106 @@
+import { HEALTH_METRICS } from "../../../protocol/link/device-health.ts";
+import type { HealthRow } from "../../../protocol/link/health-points.ts";
+import { decodeHealthRows, encodeHealthRows, HEALTH_REPORT_ROW_S } from "../../../protocol/link/health-rows.ts";
+import type { HistoryRange } from "../../core/connectivity.ts";
+import { addToDay, condense, dayOf, OLD_HEALTH_ROW_S } from "../../core/health-days.ts";
+import type { HealthStore, StoredHealth } from "../health.ts";
+import type { Dialect } from "./dialect.ts";
+import type { Executor } from "./executor.ts";
+import { change, one, type Work } from "./statement.ts";
+
+/** Two sessions of a device at two instances may bring the same day. */
+const lockAssetSql = ({ lockRows }: Dialect): string => `SELECT account_id FROM assets WHERE uuid = ? ${lockRows}`;
+const FIND_DAY = "SELECT interval_s, content FROM health_days WHERE asset_uuid = ? AND day = ?";
+const SAVE_DAY = /* sql */ `
+  INSERT INTO health_days (asset_uuid, day, interval_s, content) VALUES (?, ?, ?, ?)
+  ON CONFLICT (asset_uuid, day) DO UPDATE SET interval_s = excluded.interval_s, content = excluded.content`;
+const SAVE_LATEST = /* sql */ `
+  INSERT INTO device_health (asset_uuid, account_id, at, ${HEALTH_METRICS.join(", ")})
+  VALUES (?, ?, ?${", ?".repeat(HEALTH_METRICS.length)})
+  ON CONFLICT (asset_uuid) DO UPDATE
+    SET at = excluded.at, ${HEALTH_METRICS.map((metric) => `${metric} = excluded.${metric}`).join(", ")}
+  WHERE excluded.at > device_health.at`;
+const LIST = /* sql */ `
+  SELECT interval_s, content FROM health_days WHERE asset_uuid = ? AND day BETWEEN ? AND ? ORDER BY day`;
+const LIST_OLD = /* sql */ `
+  SELECT asset_uuid, day, interval_s, content FROM health_days WHERE interval_s = ? AND day < ? ORDER BY day LIMIT ?`;
+const CONDENSE =
+  "UPDATE health_days SET interval_s = ?, content = ? WHERE asset_uuid = ? AND day = ? AND interval_s = ?";
+const REMOVE = /* sql */ `
+  DELETE FROM health_days WHERE (asset_uuid, day) IN
+    (SELECT asset_uuid, day FROM health_days WHERE interval_s = ? AND day < ? ORDER BY day LIMIT ?)`;
+
+interface DayRow {
+  readonly interval_s: number;
+  readonly content: Uint8Array;
+}
+
+interface OldDayRow extends DayRow {
+  readonly asset_uuid: string;
+  readonly day: number;
+}
+
+export class SqlHealthStore implements HealthStore {
+  readonly #executor: Executor;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+  }
+
+  async addRows(assetUuid: string, rows: readonly HealthRow[]): Promise<number> {
+    if (rows.length === 0) return 0;
+    return this.#executor.transact(() => addRows(this.#executor.dialect, assetUuid, rows));
+  }
+
+  async listRows(assetUuid: string, { from, to }: HistoryRange): Promise<StoredHealth> {
+    const days = await this.#executor.all<DayRow>(LIST, [assetUuid, dayOf(from), dayOf(to)]);
+    const rowS = days.reduce((longest, { interval_s }) => Math.max(longest, interval_s), HEALTH_REPORT_ROW_S);
+    return { rowS, rows: days.flatMap(rowsOf) };
+  }
+
+  async condenseDays(before: number, limit: number): Promise<number> {
+    const old = await this.#executor.all<OldDayRow>(LIST_OLD, [HEALTH_REPORT_ROW_S, before, limit]);
+    if (old.length > 0) await this.#executor.transact(() => condenseDays(old));
+    return old.length;
+  }
+
+  async removeDays(before: number, limit: number): Promise<number> {
+    return this.#executor.change(REMOVE, [OLD_HEALTH_ROW_S, before, limit]);
+  }
+}
+
+function* addRows(dialect: Dialect, assetUuid: string, rows: readonly HealthRow[]): Work<number> {
+  const asset = yield* one<{ readonly account_id: string }>(lockAssetSql(dialect), [assetUuid]);
+  if (!asset) return 0;
+  let added = 0;
+  for (const [day, sent] of Map.groupBy(rows, ({ at }) => dayOf(at))) {
+    const stored = yield* one<DayRow>(FIND_DAY, [assetUuid, day]);
+    // A device cannot have rows of a day that is condensed.
+    if (stored && stored.interval_s !== HEALTH_REPORT_ROW_S) continue;
+    const before = stored ? rowsOf(stored) : [];
+    const after = addToDay(before, sent);
+    if (after.length === before.length) continue;
+    added += after.length - before.length;
+    const content = encodeHealthRows(after, HEALTH_REPORT_ROW_S);
+    yield* change(SAVE_DAY, [assetUuid, day, HEALTH_REPORT_ROW_S, content]);
+  }
+  const newest = rows.at(-1);
+  if (newest && added > 0) {
+    const means = HEALTH_METRICS.map((metric) => newest.spreads[metric]?.[1] ?? null);
+    yield* change(SAVE_LATEST, [assetUuid, asset.account_id, newest.at, ...means]);
+  }
+  return added;
+}
+
+/** Nothing is added to a day that is old. */
+function* condenseDays(old: readonly OldDayRow[]): Work<void> {
+  for (const row of old) {
+    const content = encodeHealthRows(condense(rowsOf(row)), OLD_HEALTH_ROW_S);
+    yield* change(CONDENSE, [OLD_HEALTH_ROW_S, content, row.asset_uuid, row.day, HEALTH_REPORT_ROW_S]);
+  }
+}
+
+/** A record that is damaged has no rows. */
+function rowsOf({ interval_s, content }: DayRow): readonly HealthRow[] {
+  return decodeHealthRows(content, interval_s) ?? [];
+}
