@@ -26,15 +26,14 @@ export interface PartLease<T = Part> extends AsyncDisposable {
 }
 
 interface Entry<T> {
+  /** Where the part is: at the name that its first lease gave it, also for those of other layers. */
+  readonly path: string;
   readonly opened: Promise<T>;
   users: number;
 }
 
-/**
- * With the digest of the layer before it, if the blob is one that describes a layer. Addresses of pulls, which version 0.1
- * kept, are removed as the parts are.
- */
-const PART_FILE = /^(?:(?<layer>[0-9a-f]{64})\.)?(?<blob>[0-9a-f]{64})\.(?:part|ranges|address)$/;
+/** With the digest of the layer before it, if the blob is one that describes a layer. */
+const PART_FILE = /^(?:(?<layer>[0-9a-f]{64})\.)?(?<blob>[0-9a-f]{64})\.(?:part|ranges)$/;
 
 /** The directory of parts, one file per blob. Concurrent leases of a blob share one part. */
 export class PartStore {
@@ -104,7 +103,7 @@ export class PartStore {
     path: string,
     open: () => Promise<T>,
   ): Promise<PartLease<T>> {
-    const entry = entries.get(digest) ?? { opened: this.#makeDirectory().then(open), users: 0 };
+    const entry = entries.get(digest) ?? { path, opened: this.#makeDirectory().then(open), users: 0 };
     entries.set(digest, entry);
     entry.users++;
     // After a removal the blob may have another part by now.
@@ -114,7 +113,7 @@ export class PartStore {
     const remove = (): void => {
       if (entry.users > 1 || entries.get(digest) !== entry) return;
       // At once: otherwise another lease could open the file before it is gone. What takes time is to free its space.
-      rmSync(path, { force: true });
+      rmSync(entry.path, { force: true });
       forget();
     };
     let isReleased = false;

@@ -42,13 +42,6 @@ test("what a crash has left of a record is removed with the parts", async () => 
   expect(await readdir(directory.path)).toEqual(["uncompressed-layers.json"]);
 });
 
-test("the address of a pull by version 0.1 is idle, and can be removed", async () => {
-  await writeFile(join(directory.path, `${"f".repeat(64)}.address`), "{}");
-  expect((await parts.idle()).map((idle) => idle.digest)).toEqual([digest("f")]);
-  await parts.remove([digest("f")]);
-  expect(await readdir(directory.path)).toEqual([]);
-});
-
 test("what is in use is neither removed nor idle", async () => {
   await fill();
   {
@@ -85,6 +78,17 @@ test("a part that others have leased too is not removed by one of them", async (
   expect(await readdir(directory.path)).toHaveLength(1);
   await lease[Symbol.asyncDispose]();
   other.remove();
+  expect(await readdir(directory.path)).toEqual([]);
+});
+
+test("two layers that one blob describes share its part, and the last one removes its file", async () => {
+  const first = await parts.leaseRanges(blob("c"), digest("a"));
+  await using second = await parts.leaseRanges(blob("c"), digest("e"));
+  expect(second.part).toBe(first.part);
+  first.remove();
+  await first[Symbol.asyncDispose]();
+  expect(await readdir(directory.path)).toEqual([`${"a".repeat(64)}.${"c".repeat(64)}.ranges`]);
+  second.remove();
   expect(await readdir(directory.path)).toEqual([]);
 });
 
