@@ -50,7 +50,7 @@ const REMOVE_NEWEST = /* sql */ `
   DELETE FROM login_requests WHERE device_code_hash = (
     SELECT device_code_hash FROM login_requests WHERE network = ?
     ORDER BY CASE state WHEN 'pending' THEN 0 ELSE 1 END, created_at DESC, device_code_hash LIMIT 1)`;
-/** Of nothing else in the database. */
+/** Number of an advisory lock, unique in this database. */
 const LOCK_NUMBER = 7_230_145;
 const FIND = `SELECT ${COLUMNS} FROM login_requests WHERE user_code_hash = ?`;
 const FIND_BY_DEVICE_CODE = `SELECT ${COLUMNS} FROM login_requests WHERE device_code_hash = ?`;
@@ -74,6 +74,24 @@ export function* revokePersonalKeys(userId: string, kept: readonly Role[], at: n
   return yield* change(revokeSql(`origin_id = ?2 AND is_personal = 1 AND (${hasTooMuch})`), [at, userId]);
 }
 
+/** The result of a transaction that may revoke keys. */
+export interface Revoking<T> {
+  readonly result: T;
+  /** How many keys it has revoked. Default: none. */
+  readonly revoked?: number;
+}
+
+/** Waits for a transaction, and calls `onRevoked` if keys were revoked. Also after a failure: it may have taken place all the same. */
+export async function reportRevoked<T>(work: Promise<Revoking<T>>, onRevoked: () => void): Promise<Revoking<T>> {
+  let done: Revoking<T> | undefined;
+  try {
+    done = await work;
+    return done;
+  } finally {
+    if (done === undefined || (done.revoked ?? 0) > 0) onRevoked();
+  }
+}
+
 /** Takes back what the user has confirmed and no program has fetched yet. */
 export function* denyApprovedLogins(userId: string): Work<void> {
   yield* change(DENY_APPROVED, [userId]);
@@ -89,7 +107,6 @@ export class SqlLoginRequestStore implements LoginRequestStore {
   readonly #lockUser: string;
   readonly #lockRequest: string;
   readonly #onKeysRevoked: () => void;
-  #mustForgetKeys = false;
 
   /** @param onKeysRevoked called when keys of log-ins were revoked for another one */
   constructor(executor: Executor, onKeysRevoked: () => void = () => {}) {
@@ -153,15 +170,10 @@ export class SqlLoginRequestStore implements LoginRequestStore {
     bounds: KeyBounds,
     createKey: Parameters<LoginRequestStore["takeLogin"]>[3],
   ): Promise<LoginResult> {
-    try {
-      const result = await this.#executor.transact(() => this.#take(deviceCode, at, bounds, createKey));
-      if (result.kind === "key") await removeEnded(this.#executor, result.key.accountId, at, bounds);
-      return result;
-    } finally {
-      // Also after a failure: the transaction may have been carried out all the same.
-      if (this.#mustForgetKeys) this.#onKeysRevoked();
-      this.#mustForgetKeys = false;
-    }
+    const take = this.#executor.transact(() => this.#take(deviceCode, at, bounds, createKey));
+    const { result } = await reportRevoked(take, this.#onKeysRevoked);
+    if (result.kind === "key") await removeEnded(this.#executor, result.key.accountId, at, bounds);
+    return result;
   }
 
   *#take(
@@ -169,31 +181,30 @@ export class SqlLoginRequestStore implements LoginRequestStore {
     at: number,
     bounds: KeyBounds,
     createKey: Parameters<LoginRequestStore["takeLogin"]>[3],
-  ): Work<LoginResult> {
+  ): Work<Revoking<LoginResult>> {
     const seen = yield* one<Row>(FIND_BY_DEVICE_CODE, [deviceCode]);
     // The user before its request, as where the user is removed, so that no two transactions wait for each other.
     const userRow = seen?.user_id ? yield* one<UserRow>(this.#lockUser, [seen.user_id]) : undefined;
     const row = yield* one<Row>(this.#lockRequest, [deviceCode]);
-    if (!row) return { kind: "unknown" };
-    if (!isWithinLifetime(toRequest(row), at)) return { kind: "expired" };
-    if (row.state === "pending") return { kind: "pending" };
-    if (row.state === "approved" && !userRow) return { kind: "pending" };
+    if (!row) return { result: { kind: "unknown" } };
+    if (!isWithinLifetime(toRequest(row), at)) return { result: { kind: "expired" } };
+    if (row.state === "pending") return { result: { kind: "pending" } };
+    if (row.state === "approved" && !userRow) return { result: { kind: "pending" } };
     const user = userRow && toUser(userRow);
     if (row.state === "denied" || !user || user.isDisabled || row.role === null) {
       yield* change(REMOVE, [deviceCode]);
-      return { kind: "denied" };
+      return { result: { kind: "denied" } };
     }
     const role = lowerRole(toRole(row.role), user.role);
     const grant = { role, expiresAt: row.key_expires_at ?? undefined, name: row.client_name };
     const { key, hash, audit } = createKey(user, grant);
     const made = yield* findKey(hash);
     // The response of an earlier call may have been lost.
-    if (made) return made.revokedAt === undefined ? { kind: "key", key: made, user } : { kind: "denied" };
+    if (made) return { result: made.revokedAt === undefined ? { kind: "key", key: made, user } : { kind: "denied" } };
     const revoked = yield* makeRoomForLoginKey(user.id, at, bounds);
-    if (revoked > 0) this.#mustForgetKeys = true;
     yield* insertKey(key, hash, user.id);
     yield* recordAudit(revoked > 0 ? { ...audit, details: { ...audit.details, revoked_keys: revoked } } : audit);
-    return { kind: "key", key, user };
+    return { result: { kind: "key", key, user }, revoked };
   }
 }
 

@@ -19,7 +19,7 @@ import { recordAudit } from "./audit.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import type { Executor } from "./executor.ts";
 import { FIND_SESSION, lockAccount } from "./keys.ts";
-import { denyApprovedLogins, keptRoles, revokePersonalKeys } from "./login-requests.ts";
+import { denyApprovedLogins, keptRoles, reportRevoked, revokePersonalKeys, type Revoking } from "./login-requests.ts";
 import { change, one, type Work } from "./statement.ts";
 import { type CodeRow, FIND_CODE, findCode, removeUnusedCodes, replaceCode, toCode, useCode } from "./user-codes.ts";
 import { INSERT_USER, toUser, USER_COLUMNS, type UserRow, valuesOf } from "./user-row.ts";
@@ -51,7 +51,6 @@ class EmailTakenError extends Error {}
 export class SqlUserStore implements UserStore {
   readonly #executor: Executor;
   readonly #onKeysRevoked: () => void;
-  #mustForgetKeys = false;
   readonly #lockUser: string;
   readonly #lockAdmins: string;
   readonly #lockSetUp: string;
@@ -120,7 +119,7 @@ export class SqlUserStore implements UserStore {
     audit: AuditEntry,
     required: { readonly proof?: PasswordProof; readonly precondition?: Precondition<User> | undefined } = {},
   ): Promise<UserChangeResult> {
-    return this.#thenForgetKeys(this.#executor.transact(() => this.#change(accountId, id, changes, audit, required)));
+    return this.#revoking(() => this.#change(accountId, id, changes, audit, required));
   }
 
   async removeUser(
@@ -129,7 +128,7 @@ export class SqlUserStore implements UserStore {
     audit: AuditEntry,
     precondition?: Precondition<User>,
   ): Promise<UserChangeResult> {
-    return this.#thenForgetKeys(this.#executor.transact(() => this.#remove(accountId, id, audit, precondition)));
+    return this.#revoking(() => this.#remove(accountId, id, audit, precondition));
   }
 
   async linkIdentity(link: IdentityLink): Promise<User | undefined> {
@@ -167,17 +166,11 @@ export class SqlUserStore implements UserStore {
   }
 
   async acceptCode(acceptance: CodeAcceptance): Promise<User | undefined> {
-    return this.#thenForgetKeys(this.#executor.transact(() => this.#accept(acceptance)));
+    return this.#revoking(() => this.#accept(acceptance));
   }
 
-  /** Also after a failure: the transaction may have been carried out all the same. */
-  async #thenForgetKeys<T>(work: Promise<T>): Promise<T> {
-    try {
-      return await work;
-    } finally {
-      if (this.#mustForgetKeys) this.#onKeysRevoked();
-      this.#mustForgetKeys = false;
-    }
+  async #revoking<T>(start: () => Work<Revoking<T>>): Promise<T> {
+    return (await reportRevoked(this.#executor.transact(start), this.#onKeysRevoked)).result;
   }
 
   async #find(sql: string, ...parameters: readonly string[]): Promise<User | undefined> {
@@ -192,16 +185,16 @@ export class SqlUserStore implements UserStore {
     changes: UserChange,
     audit: AuditEntry,
     { proof, precondition }: { readonly proof?: PasswordProof; readonly precondition?: Precondition<User> | undefined },
-  ): Work<UserChangeResult> {
+  ): Work<Revoking<UserChangeResult>> {
     const user = yield* this.#lock(accountId, id);
-    if (!user) return "unknown";
+    if (!user) return { result: "unknown" };
     precondition?.(user);
-    if (proof && !(yield* holds(user, proof))) return "stale";
+    if (proof && !(yield* holds(user, proof))) return { result: "stale" };
     const after = { ...user, ...changes };
-    if (yield* this.#isLastAdmin(user, after)) return "last_admin";
+    if (yield* this.#isLastAdmin(user, after)) return { result: "last_admin" };
     if (changes.email !== undefined) {
       const holder = yield* one<UserRow>(FIND_BY_EMAIL, [emailKey(changes.email)]);
-      if (holder && holder.id !== id) return "email_taken";
+      if (holder && holder.id !== id) return { result: "email_taken" };
     }
     yield* this.#store(after);
     if (changes.role !== undefined || changes.isDisabled !== undefined || changes.passwordHash !== undefined)
@@ -210,8 +203,8 @@ export class SqlUserStore implements UserStore {
     yield* tellChanged(user);
     const hasNewPassword = changes.passwordHash !== undefined;
     if (hasNewPassword || after.isDisabled) yield* denyApprovedLogins(id);
-    yield* this.#recordWithKeys(id, hasNewPassword ? [] : keptRoles(after), audit);
-    return "changed";
+    const revoked = yield* this.#recordWithKeys(id, hasNewPassword ? [] : keptRoles(after), audit);
+    return { result: "changed", revoked };
   }
 
   *#remove(
@@ -219,15 +212,15 @@ export class SqlUserStore implements UserStore {
     id: string,
     audit: AuditEntry,
     precondition: Precondition<User> | undefined,
-  ): Work<UserChangeResult> {
+  ): Work<Revoking<UserChangeResult>> {
     const user = yield* this.#lock(accountId, id);
-    if (!user) return "unknown";
+    if (!user) return { result: "unknown" };
     precondition?.(user);
-    if (yield* this.#isLastAdmin(user, undefined)) return "last_admin";
-    yield* this.#recordWithKeys(id, [], audit);
+    if (yield* this.#isLastAdmin(user, undefined)) return { result: "last_admin" };
+    const revoked = yield* this.#recordWithKeys(id, [], audit);
     yield* change(REMOVE, [id]);
     yield* tellChanged(user);
-    return "changed";
+    return { result: "changed", revoked };
   }
 
   *#issueCode(code: OneTimeCode, hash: Uint8Array, audit: AuditEntry | undefined): Work<CodeIssue> {
@@ -260,13 +253,14 @@ export class SqlUserStore implements UserStore {
     return "done";
   }
 
-  *#accept({ codeHash, at, passwordHash, name, audit }: CodeAcceptance): Work<User | undefined> {
+  *#accept({ codeHash, at, passwordHash, name, audit }: CodeAcceptance): Work<Revoking<User | undefined>> {
     const code = yield* findCode(codeHash);
-    if (code?.userId === undefined || codeState(code, ["invitation", "reset"], at) !== "usable") return undefined;
+    if (code?.userId === undefined || codeState(code, ["invitation", "reset"], at) !== "usable")
+      return { result: undefined };
     // The account before its users and these before their codes, as everywhere, so that no two transactions wait for each other.
     if (code.accountId !== undefined) yield* one(this.#lockAccount, [code.accountId]);
     const row = yield* one<UserRow>(this.#lockUser, [code.userId]);
-    if (!row || row.is_disabled === 1 || !(yield* useCode(codeHash, at))) return undefined;
+    if (!row || row.is_disabled === 1 || !(yield* useCode(codeHash, at))) return { result: undefined };
     const user = toUser(row);
     const after = { ...user, passwordHash, name: name ?? user.name };
     yield* this.#store(after);
@@ -275,8 +269,7 @@ export class SqlUserStore implements UserStore {
     yield* tellChanged(user);
     // As with the sessions: they may have been made with the old password.
     yield* denyApprovedLogins(user.id);
-    yield* this.#recordWithKeys(user.id, [], audit);
-    return after;
+    return { result: after, revoked: yield* this.#recordWithKeys(user.id, [], audit) };
   }
 
   *#link({ userId, identity, role, audit }: IdentityLink): Work<User | undefined> {
@@ -309,12 +302,12 @@ export class SqlUserStore implements UserStore {
     return !(yield* one(FIND_OTHER_ADMIN, [user.accountId, user.id]));
   }
 
-  /** Revokes the keys that fall with the user and have none of these roles, and says how many in the entry. */
-  *#recordWithKeys(id: string, kept: readonly Role[], audit: AuditEntry): Work<void> {
+  /** Revokes the keys that fall with the user and have none of these roles, says how many in the entry, and returns it. */
+  *#recordWithKeys(id: string, kept: readonly Role[], audit: AuditEntry): Work<number> {
     const revoked = yield* revokePersonalKeys(id, kept, audit.at);
-    if (revoked > 0) this.#mustForgetKeys = true;
     const details = revoked > 0 ? { ...audit.details, revoked_keys: revoked } : audit.details;
     yield* recordAudit({ ...audit, details });
+    return revoked;
   }
 
   *#store({ id, name, role, isDisabled, passwordHash, email }: User): Work<void> {
