@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { VERSION } from "../lib/version.ts";
-import { DEFAULT_CONFIG } from "./config/default-paths.ts";
+import { DEFAULT_CONFIG } from "./core/host/default-paths.ts";
 import { enableCompileCache } from "./daemon/compile-cache.ts";
 import { MEASURE_COMMAND } from "./telemetry/command.ts";
 

@@ -11,11 +11,10 @@ import { type CliContext, ServiceCommandError, type ServeOptions } from "./cli/c
 import { run } from "./cli/run.ts";
 import type { Config } from "./config/config.ts";
 import { databaseCommands, openPostgres, PERMISSIONS_MESSAGE } from "./database-commands.ts";
-import { type Database, databaseOf } from "./config/database-config.ts";
+import { type Database, databaseOf, keyFileOf } from "./config/database-config.ts";
 import { readCopiedMark, removeCopiedMark } from "./data/copied-mark.ts";
 import { explainEmptyDatabase, prepareDataDir } from "./data/data-dir.ts";
 import type { ImageResolver } from "./images/image-resolver.ts";
-import { keyFileOf } from "./config/key-file-path.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import { readOperatorAccess } from "./config/sim-operators-config.ts";
 import { consoleUrlOf, describeSetUp, noteConsoleUrl } from "./accounts/set-up-code.ts";
@@ -45,7 +44,7 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
   ] = await Promise.all([
     import("./server.ts"),
     import("./bus/in-process-bus.ts"),
-    import("./sim-operator/open-operators.ts"),
+    import("./sim-operator/sim-operators.ts"),
     import("./sim-operator/log-operators.ts"),
     import("./sim-operator/operator-pool.ts"),
     import("./sim-operator/account-operators.ts"),
@@ -116,7 +115,7 @@ async function openSealing(config: Config, database: Database, store: Store, log
 }
 
 async function openImages({ image_resolution: { enabled, allow_private } }: Config): Promise<ImageResolver> {
-  if (!enabled) return new (await import("./fleets/pinned-images.ts")).PinnedImages();
+  if (!enabled) return new (await import("./images/image-resolver.ts")).PinnedImages();
   const { RegistryImages } = await import("./images/registry-images.ts");
   return new RegistryImages({ clock: systemClock, allowPrivate: allow_private });
 }

@@ -16,8 +16,7 @@ import type { PasswordAlgorithm } from "../../src/control-plane/core/people/pass
 import type { UserSession } from "../../src/control-plane/core/people/session.ts";
 import type { User } from "../../src/control-plane/core/people/user.ts";
 import type { Permission } from "../../src/control-plane/core/permission.ts";
-import type { ImageResolver } from "../../src/control-plane/images/image-resolver.ts";
-import { PinnedImages } from "../../src/control-plane/fleets/pinned-images.ts";
+import { type ImageResolver, PinnedImages } from "../../src/control-plane/images/image-resolver.ts";
 import { AesSealer } from "../../src/control-plane/sealing/aes-sealer.ts";
 import type { SimOperator } from "../../src/control-plane/sim-operator/sim-operator.ts";
 import { type SimOperators, soleOperator } from "../../src/control-plane/sim-operator/sim-operators.ts";

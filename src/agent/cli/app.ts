@@ -4,8 +4,7 @@ import { explainApp, type Explanation, type Finding, type AppSnapshot } from "..
 import { parseRestartPolicy } from "../core/app/restart-policy.ts";
 import type { AppFacts } from "../local/api.ts";
 import { runsFor } from "../local/device-status.ts";
-import type { Register } from "./register.ts";
-import { withCommonOptions } from "./context.ts";
+import { type Register, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import type { AgentPrinter } from "./printer.ts";
 import { shortTime } from "./status-view.ts";

@@ -1,9 +1,8 @@
 import type { Command } from "commander";
 import { plannedChangeSchema } from "../../protocol/apps/apply.ts";
 import { z } from "zod";
-import type { Register } from "./register.ts";
-import { withCommonOptions } from "./context.ts";
-import { DRY_RUN, dryRunQuery } from "./dry-run.ts";
+import { type Register, withCommonOptions } from "./context.ts";
+import { DRY_RUN, dryRunQuery } from "./common-options.ts";
 import { followDeployment } from "./follow-deployment.ts";
 import { readJson } from "./read-json.ts";
 

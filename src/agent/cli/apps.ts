@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import type { Register } from "./register.ts";
-import { withCommonOptions } from "./context.ts";
+import { type Register, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { renderApps } from "./status-view.ts";
 

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
-import { DEFAULT_CONFIG } from "../config/default-paths.ts";
+import { DEFAULT_CONFIG } from "../core/host/default-paths.ts";
 import type { CheckId, CheckResult, CheckResults } from "../core/doctor/checks.ts";
 import type { ServiceIdentity, Unit } from "./service-manager.ts";
 

@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import type { Register } from "./register.ts";
-import { withCommonOptions } from "./context.ts";
+import { type Register, withCommonOptions } from "./context.ts";
 import { followDeployment } from "./follow-deployment.ts";
 
 const EXIT_CODES = `

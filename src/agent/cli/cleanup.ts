@@ -1,8 +1,7 @@
 import type { Command } from "commander";
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import type { CleanupResponse } from "../local/api.ts";
-import type { Register } from "./register.ts";
-import { withCommonOptions } from "./context.ts";
+import { type Register, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import type { AgentPrinter } from "./printer.ts";
 

@@ -1,8 +1,7 @@
 import type { Command } from "commander";
-import { type Context, createContext, toCommandError } from "./context.ts";
+import { type Context, createContext, type Register, toCommandError } from "./context.ts";
 import { EXIT, EXIT_CODE_HELP, type ExitCode } from "./exit-code.ts";
 import type { Io } from "./io.ts";
-import type { Register } from "./register.ts";
 import { AgentPrinter } from "./printer.ts";
 
 /** The commands by name, loaded on demand. */

@@ -1,8 +1,7 @@
 import type { Command } from "commander";
 import { loadConfig } from "../config/load.ts";
 import { maskedConfig } from "../config/masked.ts";
-import type { Register } from "./register.ts";
-import { withCommonOptions } from "./context.ts";
+import { type Register, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 
 const HELP = `

@@ -1,12 +1,12 @@
 import type { Command } from "commander";
 import { errorText } from "../../lib/error-text.ts";
-import { DEFAULT_CONFIG } from "../config/default-paths.ts";
+import { DEFAULT_CONFIG } from "../core/host/default-paths.ts";
 import { ConfigError, tryConfig } from "../config/config-error.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { DaemonUnavailableError, LocalClient } from "../local/client.ts";
 import { LocalError } from "../local/local-error.ts";
 import { findLocalSocket, readOnlySocketPath } from "../config/socket-path.ts";
-import { EXIT, CommandError } from "./exit-code.ts";
+import { CommandError, EXIT, type ExitCode } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { AgentPrinter } from "./printer.ts";
 
@@ -75,3 +75,13 @@ export function toCommandError(error: unknown): CommandError {
   if (error instanceof ConfigError) return new CommandError(EXIT.usage, error.message);
   return new CommandError(EXIT.wrong, errorText(error));
 }
+
+/** The work of a command. Errors are converted by `toCommandError`. */
+export type Action = (
+  context: Context,
+  argument: string | undefined,
+  options: Record<string, unknown>,
+) => Promise<ExitCode>;
+
+/** Registers a command's action, with the error handling common to all commands. */
+export type Register = (command: Command, action: Action) => void;

@@ -17,8 +17,7 @@ import { readBootId } from "../host/boot-id.ts";
 import { toLinkConfig } from "../link/to-link-config.ts";
 import { deleteNonce, loadOrCreateNonce } from "../enrolment/nonce.ts";
 import { tryLink, type TryOutcome } from "../link/try-link.ts";
-import type { Register } from "./register.ts";
-import { type Context, withCommonOptions } from "./context.ts";
+import { type Context, type Register, withCommonOptions } from "./context.ts";
 import { EXIT, CommandError } from "./exit-code.ts";
 
 const HELP = `

@@ -2,11 +2,10 @@ import type { Command } from "commander";
 import type { Activity } from "../local/api.ts";
 import { DaemonUnavailableError } from "../local/client.ts";
 import { toActivities } from "../local/activities.ts";
-import type { Register } from "./register.ts";
-import { type Context, withCommonOptions } from "./context.ts";
+import { type Context, type Register, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { printActivity } from "./activity-view.ts";
-import { parseCount } from "./parse-count.ts";
+import { parseCount } from "./common-options.ts";
 
 const HELP = `
 Deployments with their steps, repairs and restarts, the oldest first. Times are UTC by the device's clock, and "?" if

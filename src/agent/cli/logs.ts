@@ -3,10 +3,9 @@ import { readLogFiles } from "../../lib/log/read-log-files.ts";
 import { formatLogLine } from "../../lib/log/readable-line.ts";
 import { logFilePath } from "../config/log-file.ts";
 import { DaemonUnavailableError } from "../local/client.ts";
-import type { Register } from "./register.ts";
-import { type Context, withCommonOptions } from "./context.ts";
+import { type Context, type Register, withCommonOptions } from "./context.ts";
 import { CommandError, EXIT } from "./exit-code.ts";
-import { parseCount } from "./parse-count.ts";
+import { parseCount } from "./common-options.ts";
 import { readJournal } from "./service-manager.ts";
 
 const HELP = `

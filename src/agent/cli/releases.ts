@@ -12,9 +12,8 @@ import { type Column, renderTable } from "../../lib/terminal/table.ts";
 import { settingsOf } from "../doctor/probe.ts";
 import { describeSetAside, runningRelease } from "../updates/describe.ts";
 import { answerTo, askUpdater, becomeOwnerOf, handOver, layoutReader, readParts } from "../updates/handover.ts";
-import { type Context, withCommonOptions } from "./context.ts";
+import { type Context, type Register, withCommonOptions } from "./context.ts";
 import { CommandError, EXIT, type ExitCode } from "./exit-code.ts";
-import type { Register } from "./register.ts";
 
 const LOOK_INTERVAL_MS = 250;
 /** A slow SD card takes minutes to write a release. */

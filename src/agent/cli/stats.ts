@@ -3,8 +3,7 @@ import { APP_STATS_HELP, renderAppStats } from "../../lib/terminal/app-stats-tab
 import { LiveScreen, untilQuit } from "../../lib/terminal/live-screen.ts";
 import { isTerminal } from "../../lib/terminal/theme.ts";
 import { type AppStats, MAX_STATS_INTERVAL_S, MIN_STATS_INTERVAL_S } from "../../protocol/apps/app-stats.ts";
-import type { Register } from "./register.ts";
-import { type Context, withCommonOptions } from "./context.ts";
+import { type Context, type Register, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 
 const HELP = `

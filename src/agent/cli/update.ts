@@ -1,7 +1,6 @@
 import type { Command } from "commander";
-import type { Register } from "./register.ts";
-import { withCommonOptions } from "./context.ts";
-import { DRY_RUN, dryRunQuery } from "./dry-run.ts";
+import { type Register, withCommonOptions } from "./context.ts";
+import { DRY_RUN, dryRunQuery } from "./common-options.ts";
 import { followDeployment, TIMINGS } from "./follow-deployment.ts";
 import { readJson } from "./read-json.ts";
 

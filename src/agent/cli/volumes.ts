@@ -3,8 +3,7 @@ import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type Column, renderTable } from "../../lib/terminal/table.ts";
 import type { VolumesResponse } from "../local/api.ts";
-import type { Register } from "./register.ts";
-import { withCommonOptions } from "./context.ts";
+import { type Register, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import type { AgentPrinter } from "./printer.ts";
 

@@ -4,7 +4,7 @@ import { ULIMITS } from "../../protocol/apps/container-options.ts";
 import { MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
 import { DEFAULT_FILES_BYTES } from "../core/app/files.ts";
 import { data } from "./data.ts";
-import { DEFAULT_STATE_DIR } from "./default-paths.ts";
+import { DEFAULT_STATE_DIR } from "../core/host/default-paths.ts";
 import { registries } from "./registries.ts";
 import { MAX_LOG_BYTES } from "../core/policy/option-rules.ts";
 import { LOG_LEVELS } from "../../lib/log/levels.ts";

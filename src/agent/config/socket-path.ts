@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { DEFAULT_STATE_DIR } from "./default-paths.ts";
+import { DEFAULT_STATE_DIR } from "../core/host/default-paths.ts";
 import { parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 
 /** In the runtime directory, which the service manager creates while the service runs. */

@@ -4,7 +4,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import type { CheckResult } from "../core/doctor/checks.ts";
 import type { ConfigError } from "../config/config-error.ts";
-import { DEFAULT_TOKEN_FILE } from "../config/default-paths.ts";
+import { DEFAULT_TOKEN_FILE } from "../core/host/default-paths.ts";
 import { type Config, parseConfig } from "../config/load.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import type { Engine } from "../engine/engine.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { DEFAULT_STATE_DIR } from "../core/host/default-state-dir.ts";
+import { DEFAULT_STATE_DIR } from "../core/host/default-paths.ts";
 
 const PREFIX = "edge-agent";
 const HASH_LENGTH = 8;

@@ -4,10 +4,9 @@ import { carriedSince, type CounterMark } from "../core/traffic/interface-traffi
 import { type Day, dayOf } from "../core/traffic/day.ts";
 import { CONNECTION_OVERHEAD_BYTES } from "../core/traffic/overhead.ts";
 import type { Network } from "../host/network.ts";
-import type { TrafficFollower, TrafficSource } from "./ports.ts";
+import type { Ledger, Traffic, TrafficFollower, TrafficSource } from "./ledger.ts";
 import type { Bytes, InterfaceEntry, TrafficEntry } from "../core/traffic/entry.ts";
 import type { LedgerChange, LedgerStore } from "../core/traffic/ledger-store.ts";
-import type { Ledger, Traffic } from "./ledger.ts";
 import type { NetworkWatch } from "./network-watch.ts";
 import { type TrafficContext, TrafficCounter, type CounterLine } from "./traffic-counter.ts";
 

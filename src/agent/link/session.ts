@@ -8,7 +8,7 @@ import { parseRetryAfter } from "../core/net/retry-after.ts";
 import type { Connect, ControlPlaneRoute } from "./connect.ts";
 import { CONNECTION_OVERHEAD_BYTES, estimateOverhead } from "../core/traffic/overhead.ts";
 import { type Channel, FrameHandler, type FrameHandlerOptions } from "./frame-handler.ts";
-import type { TrafficFollower } from "../ledger/ports.ts";
+import type { TrafficFollower } from "../ledger/ledger.ts";
 import type { Welcome } from "./ports.ts";
 
 /** Timeout for opening the WebSocket, including DNS, proxy and TLS, in milliseconds. */

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { UNCOUNTED } from "../ledger/ports.ts";
+import { UNCOUNTED } from "../ledger/ledger.ts";
 import type { EventSource } from "../store/outbox.ts";
 import { createConnect } from "./connect.ts";
 import { FrameMeter } from "./frame-meter.ts";

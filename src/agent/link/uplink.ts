@@ -1,7 +1,7 @@
 import { pause } from "../../lib/clock.ts";
 import { fullJitter } from "../../lib/backoff.ts";
 import { type AttemptOutcome, INITIAL_LINK_STATE, type Jitter, nextAttempt } from "../core/link/link-state.ts";
-import type { TrafficFollower } from "../ledger/ports.ts";
+import type { TrafficFollower } from "../ledger/ledger.ts";
 import { type Connect, createConnect } from "./connect.ts";
 import type { FrameHandlerOptions } from "./frame-handler.ts";
 import { FrameMeter } from "./frame-meter.ts";

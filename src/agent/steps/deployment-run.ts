@@ -3,8 +3,7 @@ import { withoutTimings } from "../../protocol/deployments/deployment-timings.ts
 import { fullJitter } from "../../lib/backoff.ts";
 import { unixNow } from "../../lib/clock.ts";
 import { errorEntry, isErrorCode } from "../../protocol/errors/errors.ts";
-import type { GroupPhase } from "../core/apply/next-group-actions.ts";
-import { isPermitted } from "../core/apply/phase.ts";
+import { type GroupPhase, isPermitted } from "../core/apply/next-group-actions.ts";
 import type { ImageSource } from "../core/image/image.ts";
 import { stepEvents, runningEvent } from "../core/deployment/step-events.ts";
 import type { ConcurrentDeployment } from "../core/deployment/check.ts";

@@ -6,6 +6,7 @@ import type { Principal } from "../accounts/principal.ts";
 import type { PrincipalReader } from "../accounts/principal-reader.ts";
 import type { Pacing } from "./pacing.ts";
 import type { Site } from "./site.ts";
+import type { Person } from "../core/fleets/fleet.ts";
 
 /** A body that comes later than this after its head may come after the access of its sender ended. */
 const MAX_BODY_DELAY_MS = 1_000;
@@ -67,4 +68,12 @@ export function accountOf(request: FastifyRequest): string {
 export function principalOf(request: FastifyRequest): Principal {
   if (!request.principal) throw new Error("the endpoint does not authenticate requests");
   return request.principal;
+}
+
+/** Who acts with the request, as it is kept on what was made. */
+export function personOf(request: FastifyRequest): Person {
+  const principal = principalOf(request);
+  const { kind, id, name } = principal;
+  const origin = principal.kind === "key" ? principal.key.originId : undefined;
+  return { kind, id, name, ...(origin !== undefined && { origin }) };
 }

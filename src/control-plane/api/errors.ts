@@ -5,7 +5,7 @@ import { EdgeError, type ErrorCode, errorEntry } from "../../protocol/errors/err
 import { IN_WORDS } from "../../protocol/values/issue-words.ts";
 import { invalidRequest, listIssues, listQueryIssues, type RequestIssue } from "../../protocol/errors/request-error.ts";
 import { STORE_RETRY_AFTER_S, StoreUnavailableError } from "../store/unavailable.ts";
-import { toHeaderName } from "./header-name.ts";
+import { toHeaderName } from "./headers.ts";
 
 /** Body of every error response that is not an event stream. */
 export interface ErrorBody {

@@ -4,7 +4,7 @@ import { EdgeError } from "../../protocol/errors/errors.ts";
 import { knownFields } from "../../protocol/values/known-fields.ts";
 import { invalidRequest } from "../../protocol/errors/request-error.ts";
 import type { Api } from "./context.ts";
-import { toHeaderName } from "./header-name.ts";
+import { toHeaderName } from "./headers.ts";
 
 const NO_QUERY = z.strictObject({});
 

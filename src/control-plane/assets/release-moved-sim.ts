@@ -3,7 +3,7 @@ import { simIdentifiersOf } from "../core/identifier.ts";
 import type { LeaseLock } from "../instances/lease-lock.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
 import { type OperatorSim, type SimOperator, SimOperatorError, toOperatorSim } from "../sim-operator/sim-operator.ts";
-import { SIM_TYPES } from "../sim-operator/sim-types.ts";
+import { SIM_TYPES } from "../../protocol/assets/sim.ts";
 import type { Store } from "../store/store.ts";
 import { assetLockOf } from "./asset-lock.ts";
 import type { SimBinder } from "./bind-sims.ts";

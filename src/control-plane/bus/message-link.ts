@@ -16,3 +16,13 @@ export interface MessageLink {
   /** Calls `listener` after each change of `state`, until disposed. The listener must not throw. */
   onChange(listener: (state: LinkState) => void): Disposable;
 }
+
+const NOTHING: Disposable = { [Symbol.dispose]: () => undefined };
+
+/** For instances that share a store without anything that carries messages between them. */
+export const NO_LINK: MessageLink = {
+  state: "down",
+  send: () => false,
+  listen: () => NOTHING,
+  onChange: () => NOTHING,
+};

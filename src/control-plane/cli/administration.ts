@@ -1,9 +1,8 @@
 import { type Command, Option } from "commander";
 import { safeJson, sanitizeValue } from "../../lib/terminal/sanitize.ts";
 import { type Config, DATA_DIR_VARIABLE, DEFAULT_DATA_DIR } from "../config/config.ts";
-import { type Database, databaseOf } from "../config/database-config.ts";
+import { type Database, databaseOf, keyFileOf } from "../config/database-config.ts";
 import { loadConfig } from "../config/load-config.ts";
-import { keyFileOf } from "../config/key-file-path.ts";
 import type { Store } from "../store/store.ts";
 import { type CliContext, ServiceCommandError } from "./context.ts";
 

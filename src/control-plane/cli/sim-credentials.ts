@@ -1,9 +1,8 @@
 import { type Command, Option } from "commander";
-import type { SimType } from "../../protocol/assets/sim.ts";
+import { SIM_TYPES, type SimType } from "../../protocol/assets/sim.ts";
 import { auditEntry } from "../accounts/audit-entry.ts";
 import type { OperatorAccess } from "../sim-operator/operator-access.ts";
 import { sealAccess } from "../sim-operator/sealed-access.ts";
-import { SIM_TYPES } from "../sim-operator/sim-types.ts";
 import { isSecretText, readOperatorAccess, simOperatorSettingsSchema } from "../config/sim-operators-config.ts";
 import type { Store } from "../store/store.ts";
 import {

@@ -1,12 +1,11 @@
 import type { Command } from "commander";
 import { foregroundClock } from "../../lib/clock.ts";
-import type { SimType } from "../../protocol/assets/sim.ts";
+import { SIM_TYPES, type SimType } from "../../protocol/assets/sim.ts";
 import { UnsealError } from "../sealing/sealer.ts";
 import type { OperatorAccess } from "../sim-operator/operator-access.ts";
 import { OperatorPool } from "../sim-operator/operator-pool.ts";
 import { openAccess } from "../sim-operator/sealed-access.ts";
 import { type CheckLine, type SimOperator, SimOperatorError } from "../sim-operator/sim-operator.ts";
-import { SIM_TYPES } from "../sim-operator/sim-types.ts";
 import { UnusableOperator } from "../sim-operator/unusable-operator.ts";
 import { readOperatorAccess } from "../config/sim-operators-config.ts";
 import type { Store } from "../store/store.ts";

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import type { PostgresOptions } from "../store/postgres/options.ts";
+import { join } from "node:path";
 
 /** Where everything is stored. */
 export type Database =
@@ -189,4 +190,12 @@ export function findFileErrors(keys: DatabaseKeys): string[] {
       return [`${key}: ${file} cannot be read: ${(error as NodeJS.ErrnoException).code}`];
     }
   });
+}
+
+/** The file of sealing keys: where the configuration says, or in the data directory. `undefined`: there is none. */
+export function keyFileOf(
+  config: { readonly secrets_key_file?: string | undefined },
+  database: Database,
+): string | undefined {
+  return config.secrets_key_file ?? (database.kind === "sqlite" ? join(database.dataDir, "secrets.key") : undefined);
 }

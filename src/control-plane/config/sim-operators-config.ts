@@ -1,9 +1,8 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import type { SimType } from "../../protocol/assets/sim.ts";
+import { SIM_TYPES, type SimType } from "../../protocol/assets/sim.ts";
 import type { OperatorAccess } from "../sim-operator/operator-access.ts";
 import type { SuperSimCredentials } from "../sim-operator/super-sim/super-sim-authorization.ts";
-import { SIM_TYPES } from "../sim-operator/sim-types.ts";
 
 const text = z.string().min(1).max(1_024);
 const LOOPBACK = /^(?:127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]|localhost)$/;

@@ -2,8 +2,8 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Store } from "../store/store.ts";
 import { FollowingSealer, type KeyLogger } from "./following-sealer.ts";
 import { createKeyFile, KeyFileError, readKeyFile } from "./key-file.ts";
-import { NoSealer } from "./no-sealer.ts";
 import type { Sealer } from "./sealer.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 
 export type SealedStore = Pick<Store, "isShared" | "sealingKeys">;
 
@@ -51,4 +51,15 @@ function missing(path: string, id: string): KeyFileError {
     `${path} does not have the sealing key ${id} of the database: put the file that belongs to the database in its place, ` +
       "the same one for every instance",
   );
+}
+
+/** For a service without a key file. Nothing can be sealed, so that nothing was. */
+export class NoSealer implements Sealer {
+  async sealing(): Promise<never> {
+    return this.open();
+  }
+
+  open(): never {
+    throw new EdgeError("ServiceUnavailable", "The service has no file with keys: secrets_key_file is not configured.");
+  }
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { displayText } from "../values/display-text.ts";
+import { displayText } from "../values/sanitized-text.ts";
 import { actorSchema } from "../fleets/rollout.ts";
 import { unixSeconds } from "../values/scalars.ts";
 

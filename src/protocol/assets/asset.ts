@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { attentionReasonSchema } from "./attention.ts";
-import { displayText } from "../values/display-text.ts";
+import { displayText } from "../values/sanitized-text.ts";
 import { proSimSchema, superSimSchema } from "./sim.ts";
 import { tagsSchema } from "../fleets/tags.ts";
 import { isUuid, unixSeconds } from "../values/scalars.ts";

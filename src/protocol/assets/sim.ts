@@ -4,6 +4,8 @@ import { isUuid, unixSeconds } from "../values/scalars.ts";
 /** The two types of SIM, as named in paths and fields. */
 export const simTypeSchema = z.enum(["supersim", "prosim"]);
 export type SimType = z.output<typeof simTypeSchema>;
+/** Every type of SIM. */
+export const SIM_TYPES: readonly SimType[] = simTypeSchema.options;
 
 /** Network groups that every account may use beside its own. */
 export const DEFAULT_NETWORK_GROUPS = ["default_100mb", "default_1gb", "default_10gb", "default_unlimited"] as const;

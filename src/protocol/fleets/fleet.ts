@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { newAppName } from "../apps/app-fields.ts";
 import { MAX_APPLY_APPS } from "../apps/apply.ts";
-import { displayText } from "../values/display-text.ts";
+import { displayText } from "../values/sanitized-text.ts";
 import { memberCountsSchema, memberDifferenceSchema, memberStateSchema } from "./fleet-member.ts";
 import { rolloutStateSchema } from "./rollout.ts";
 import { rolloutStrategySchema, rolloutStrategyUpdateSchema } from "./rollout-strategy.ts";

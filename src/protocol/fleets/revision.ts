@@ -2,7 +2,7 @@ import { z } from "zod";
 import { newAppName } from "../apps/app-fields.ts";
 import { applyEntrySchema, MAX_APPLY_APPS } from "../apps/apply.ts";
 import { registryAuthSchema } from "../apps/deploy-request.ts";
-import { displayText } from "../values/display-text.ts";
+import { displayText } from "../values/sanitized-text.ts";
 import { checkRevisionEntries } from "./revision-rules.ts";
 import { actorSchema } from "./rollout.ts";
 import { anyObject, unixSeconds } from "../values/scalars.ts";

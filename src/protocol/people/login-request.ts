@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { displayText } from "../values/display-text.ts";
+import { displayText } from "../values/sanitized-text.ts";
 import { ROLES, roleSchema } from "./principal.ts";
 import { MAX_UNIX_SECONDS, unixSeconds } from "../values/scalars.ts";
 import { formatTypedCode, parseTypedCode, TYPED_CODE_ALPHABET } from "../values/typed-code.ts";

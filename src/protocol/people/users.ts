@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { displayText } from "../values/display-text.ts";
+import { displayText } from "../values/sanitized-text.ts";
 import { MAX_PAGE_SIZE } from "../limits.ts";
 import { roleSchema } from "./principal.ts";
 import { integerString, unixSeconds } from "../values/scalars.ts";

@@ -1,7 +1,6 @@
-import type { DeviceGateway } from "../../../src/control-plane/devices/gateway/device-gateway.ts";
+import type { DeviceGateway, StreamGateway } from "../../../src/control-plane/devices/gateway/device-gateway.ts";
 import { LinkedGateway } from "../../../src/control-plane/devices/gateway/linked-gateway.ts";
 import { LocalGateway } from "../../../src/control-plane/devices/gateway/local-gateway.ts";
-import type { StreamGateway } from "../../../src/control-plane/devices/gateway/stream-gateway.ts";
 import type { MessageLink } from "../../../src/control-plane/bus/message-link.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import type { Clock } from "../../../src/lib/clock.ts";

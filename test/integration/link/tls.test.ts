@@ -1,6 +1,6 @@
 import type { TLSSocket } from "node:tls";
 import { afterEach, beforeAll, afterAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { TrafficFollower, TrafficSource } from "../../../src/agent/ledger/ports.ts";
+import type { TrafficFollower, TrafficSource } from "../../../src/agent/ledger/ledger.ts";
 import { CertificateAuthority } from "../../support/link/certificates.ts";
 import { ControlPeer } from "../../support/link/control-peer.ts";
 import { runUplink } from "../../support/link/running-uplink.ts";

@@ -2,7 +2,7 @@ import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { AesSealer } from "../../../src/control-plane/sealing/aes-sealer.ts";
 import { credentialsPurpose } from "../../../src/control-plane/sealing/sealer.ts";
 import { AccountOperators } from "../../../src/control-plane/sim-operator/account-operators.ts";
-import { openOperators } from "../../../src/control-plane/sim-operator/open-operators.ts";
+import { openOperators } from "../../../src/control-plane/sim-operator/sim-operators.ts";
 import { OperatorPool } from "../../../src/control-plane/sim-operator/operator-pool.ts";
 import { sealAccess } from "../../../src/control-plane/sim-operator/sealed-access.ts";
 import { toOperatorSim } from "../../../src/control-plane/sim-operator/sim-operator.ts";

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { AesSealer } from "../../../src/control-plane/sealing/aes-sealer.ts";
 import { AccountOperators } from "../../../src/control-plane/sim-operator/account-operators.ts";
-import { openOperators } from "../../../src/control-plane/sim-operator/open-operators.ts";
+import { openOperators } from "../../../src/control-plane/sim-operator/sim-operators.ts";
 import { OperatorPool } from "../../../src/control-plane/sim-operator/operator-pool.ts";
 import { sealAccess } from "../../../src/control-plane/sim-operator/sealed-access.ts";
 import { StoredSimOperator } from "../../../src/control-plane/sim-operator/stored-sim-operator.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
-import { openOperators } from "../../../src/control-plane/sim-operator/open-operators.ts";
+import { openOperators } from "../../../src/control-plane/sim-operator/sim-operators.ts";
 import { OperatorPool } from "../../../src/control-plane/sim-operator/operator-pool.ts";
 import { StoredSimOperator } from "../../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";

@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { openOperators } from "../../../src/control-plane/sim-operator/open-operators.ts";
+import { openOperators, type SimOperators } from "../../../src/control-plane/sim-operator/sim-operators.ts";
 import { OperatorPool } from "../../../src/control-plane/sim-operator/operator-pool.ts";
 import { EmnifyOperator } from "../../../src/control-plane/sim-operator/emnify/emnify-operator.ts";
-import type { SimOperators } from "../../../src/control-plane/sim-operator/sim-operators.ts";
 import { StoredSimOperator } from "../../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import { SuperSimOperator } from "../../../src/control-plane/sim-operator/super-sim/super-sim-operator.ts";
 import { type ControlPlane, startControlPlane, type TestAccount, type TestAsset } from "../../support/control-plane.ts";

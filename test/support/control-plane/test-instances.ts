@@ -6,7 +6,7 @@ import { NatsLink } from "../../../src/control-plane/bus/nats/nats-link.ts";
 import type { NatsOptions } from "../../../src/control-plane/bus/nats/options.ts";
 import { type ConfigInput, configSchema } from "../../../src/control-plane/config/config.ts";
 import { type RunningServer, startServer } from "../../../src/control-plane/server.ts";
-import { PinnedImages } from "../../../src/control-plane/fleets/pinned-images.ts";
+import { PinnedImages } from "../../../src/control-plane/images/image-resolver.ts";
 import { SealedLink } from "../../../src/control-plane/bus/sealed/sealed-link.ts";
 import { BusKeys } from "../../../src/control-plane/sealing/bus-keys.ts";
 import { AesSealer } from "../../../src/control-plane/sealing/aes-sealer.ts";

@@ -8,7 +8,7 @@ import { applyReportDelta } from "../../../src/control-plane/core/device-report.
 import { decodeEnd, decodeRequest, decodeStreamEnd } from "../../../src/control-plane/devices/gateway/wire.ts";
 import { OidcProvider } from "../../../src/control-plane/accounts/oidc/provider.ts";
 import { dailyUsageSchema, simPageSchema } from "../../../src/control-plane/sim-operator/emnify/responses.ts";
-import { parseAnswer } from "../../../src/control-plane/sim-operator/http/parse-answer.ts";
+import { parseAnswer } from "../../../src/control-plane/sim-operator/http/answers.ts";
 import { readJson } from "../../../src/control-plane/sim-operator/http/read-response.ts";
 import { usagePageSchema } from "../../../src/control-plane/sim-operator/super-sim/responses.ts";
 import { systemClock } from "../../../src/lib/clock.ts";

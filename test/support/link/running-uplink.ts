@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../../../src/lib/clock.ts";
 import type { KeepaliveInterval } from "../../../src/agent/link/keepalive-interval.ts";
-import { type TrafficFollower, UNCOUNTED } from "../../../src/agent/ledger/ports.ts";
+import { type TrafficFollower, UNCOUNTED } from "../../../src/agent/ledger/ledger.ts";
 import type { LinkConfig } from "../../../src/agent/link/ports.ts";
 import type { DeviceReporting } from "../../../src/agent/link/ports.ts";
 import { createUplink, type Uplink } from "../../../src/agent/link/uplink.ts";

@@ -1,6 +1,6 @@
+import fc from "fast-check";
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fullJitter } from "../../../src/lib/backoff.ts";
 import { deadline } from "../../../src/lib/clock.ts";
@@ -10,6 +10,7 @@ import { memoize } from "../../../src/lib/memoize.ts";
 import { Semaphore } from "../../../src/lib/semaphore.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { tempDir } from "../../support/temp-dir.ts";
+import { ConcurrencyLimiter } from "../../../src/lib/concurrency-limiter.ts";
 
 describe("full jitter", () => {
   it("stays between 0 and the bound, which doubles up to the limit", () => {
@@ -135,4 +136,16 @@ describe("instance lock", () => {
     expect(other()).toBe("true");
     expect(other()).toBe("true");
   });
+});
+
+it("each key has as many leases as the limit, and a lease is returned once", () => {
+  const slots = new ConcurrencyLimiter(2, "enough");
+  const first = slots.acquire("a");
+  slots.acquire("a");
+  slots.acquire("b");
+  expect(() => slots.acquire("a")).toThrow("enough");
+  first[Symbol.dispose]();
+  first[Symbol.dispose]();
+  slots.acquire("a");
+  expect(() => slots.acquire("a")).toThrow(expect.objectContaining({ code: "TooManyRequests", details: { limit: 2 } }));
 });

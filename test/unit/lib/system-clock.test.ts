@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { deadline, foregroundClock, systemClock } from "../../../src/lib/clock.ts";
+import { deadline, foregroundClock, pause, systemClock } from "../../../src/lib/clock.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 /** Maximum of setTimeout; a longer timer fires at once. */
@@ -87,4 +87,17 @@ describe("the system clock, for waits longer than the maximum of setTimeout", ()
     await expect(cut).rejects.toThrow("enough");
     expect(vi.getTimerCount()).toBe(0);
   });
+});
+
+it("a pause ends early with its signal, without an error", async () => {
+  const stop = new AbortController();
+  const paused = pause(systemClock, 60_000, stop.signal);
+  stop.abort(new Error("stopping"));
+  await expect(paused).resolves.toBeUndefined();
+  await expect(pause(systemClock, 60_000, stop.signal)).resolves.toBeUndefined();
+});
+
+it("an error of the clock is not taken for the signal's", async () => {
+  const broken = { sleep: () => Promise.reject(new Error("broken")) };
+  await expect(pause(broken, 1, new AbortController().signal)).rejects.toThrow("broken");
 });

@@ -12,7 +12,7 @@ import type { Api, ApiContext } from "../context.ts";
 import { errors, messages } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { appParams } from "./app-resource.ts";
-import { parseMediaRanges } from "../media-ranges.ts";
+import { parseMediaRanges } from "../headers.ts";
 
 const query = z.strictObject({
   tail: integerString(0, MAX_LOG_TAIL_LINES)

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { parseMediaRanges } from "../media-ranges.ts";
+import { parseMediaRanges } from "../headers.ts";
 
 const STREAM_TYPES: ReadonlySet<string> = new Set(["text/event-stream", "text/*", "*/*"]);
 

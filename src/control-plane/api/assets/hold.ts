@@ -8,7 +8,7 @@ import { EdgeError } from "../../../protocol/errors/errors.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";
-import { personOf } from "../people/person-of.ts";
+import { personOf } from "../auth.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 
 const PATH = "/v1/assets/:asset_id/hold";

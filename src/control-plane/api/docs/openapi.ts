@@ -4,7 +4,7 @@ import type { ZodType } from "zod";
 import { VERSION } from "../../../lib/version.ts";
 import { type Requirement, requirementOf } from "../../core/people/endpoint-permissions.ts";
 import type { Api } from "../context.ts";
-import { toHeaderName } from "../header-name.ts";
+import { toHeaderName } from "../headers.ts";
 import { COMMANDS_DESCRIPTION } from "./stream.ts";
 import { streamSamples } from "./curl-sample.ts";
 import { composeSchemas } from "./compose-schemas.ts";

@@ -9,8 +9,7 @@ import type { Requester } from "../../fleets/make-revision.ts";
 import type { AuditEntry } from "../../store/audit.ts";
 import type { Store } from "../../store/store.ts";
 import { originOf } from "../audit/origin-of.ts";
-import { accountOf } from "../auth.ts";
-import { personOf } from "../people/person-of.ts";
+import { accountOf, personOf } from "../auth.ts";
 import { requirePermissionFor } from "../people/require-permission.ts";
 
 /** Number of entries in a page without `limit`. */

@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import { type DocumentedBody, type DocumentedResponse, type HeaderSchema, messages } from "../docs/responses.ts";
-import { parseMediaRanges } from "../media-ranges.ts";
+import { parseMediaRanges } from "../headers.ts";
 
 const CSV = "text/csv";
 

@@ -1,6 +1,6 @@
 import type { RegistryAuth } from "../../../protocol/apps/deploy-request.ts";
 import type { QueryKind } from "../../../protocol/link/device-query.ts";
-import type { QuerySink } from "../session.ts";
+import type { DeviceStream, QuerySink, StreamRequest, StreamSink } from "../session.ts";
 
 /** Reaches the instance that holds a device's session, whichever it is. */
 export interface DeviceGateway {
@@ -13,4 +13,13 @@ export interface DeviceGateway {
   checkLiveness(assetUuid: string): void;
   /** Returns the registry credentials of a deployment from the memory of the instance that received its request. */
   credentials(deploymentId: string): Promise<RegistryAuth | undefined>;
+}
+
+/** Opens streams to the apps of a device, whichever instance holds its session. */
+export interface StreamGateway {
+  /**
+   * Opens a stream. Errors are given to `sink.end`: those of `DeviceSession.openStream`, `DeviceNotReachable`, `DeviceTooOld`,
+   * and `ServiceUnavailable` if the holder cannot be reached.
+   */
+  openStream(assetUuid: string, request: StreamRequest, sink: StreamSink): DeviceStream;
 }

@@ -7,11 +7,10 @@ import type { MessageLink } from "../../bus/message-link.ts";
 import type { DeviceStream, QuerySink, StreamRequest, StreamSink } from "../session.ts";
 import { type ChannelReader, GatewayChannels } from "./channels.ts";
 import { CredentialExchange } from "./credential-exchange.ts";
-import type { DeviceGateway } from "./device-gateway.ts";
+import type { DeviceGateway, StreamGateway } from "./device-gateway.ts";
 import { Holder } from "./holder.ts";
 import type { LocalGateway } from "./local-gateway.ts";
 import { RemoteStream } from "./remote-stream.ts";
-import type { StreamGateway } from "./stream-gateway.ts";
 import { decodeEnd, decodeJson, encodeJson, type GatewayRequest, holderLost } from "./wire.ts";
 
 export interface LinkedGatewayOptions {

@@ -4,8 +4,7 @@ import type { QueryKind } from "../../../protocol/link/device-query.ts";
 import { EdgeError, type ErrorCode } from "../../../protocol/errors/errors.ts";
 import { tooOldMessage } from "../../core/command.ts";
 import type { DeviceSession, DeviceStream, QuerySink, StreamRequest, StreamSink } from "../session.ts";
-import type { DeviceGateway } from "./device-gateway.ts";
-import type { StreamGateway } from "./stream-gateway.ts";
+import type { DeviceGateway, StreamGateway } from "./device-gateway.ts";
 import { truncateMessage } from "../../../protocol/deployments/deployment-event.ts";
 
 /** Maximum number of open queries of a device. */

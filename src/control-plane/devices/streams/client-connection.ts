@@ -16,7 +16,7 @@ import {
 } from "../../../protocol/link/streams.ts";
 import { STREAM_PERMISSIONS } from "../../core/permission.ts";
 import type { DeviceStream } from "../session.ts";
-import type { StreamGateway } from "../gateway/stream-gateway.ts";
+import type { StreamGateway } from "../gateway/device-gateway.ts";
 import type { ApiKey } from "../../store/accounts.ts";
 import type { Access, AuditTrail } from "./audit-trail.ts";
 

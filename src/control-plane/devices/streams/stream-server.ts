@@ -11,7 +11,7 @@ import { MAX_STREAM_APP_LENGTH } from "../../../protocol/link/streams.ts";
 import type { AccessWatcher } from "../../accounts/access-watcher.ts";
 import { PERMISSIONS } from "../../core/permission.ts";
 import type { Asset } from "../../core/asset.ts";
-import type { StreamGateway } from "../gateway/stream-gateway.ts";
+import type { StreamGateway } from "../gateway/device-gateway.ts";
 import type { Observer } from "../../metrics/observer.ts";
 import type { SharedCounts } from "../../instances/shared-counts.ts";
 import { refuseUpgrade } from "../hub/refuse-upgrade.ts";

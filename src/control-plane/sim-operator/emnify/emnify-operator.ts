@@ -7,7 +7,7 @@ import type { UsageTotal } from "../../core/usage-view.ts";
 import { utcDay } from "../../core/utc-days.ts";
 import { type CheckCall, checkCalls } from "../http/check-calls.ts";
 import { OperatorHttp, type OperatorObserver } from "../http/operator-http.ts";
-import { parseAnswer } from "../http/parse-answer.ts";
+import { parseAnswer } from "../http/answers.ts";
 import type { RequestRate } from "../http/request-rates.ts";
 import { requestToken } from "../http/request-token.ts";
 import { TokenAuthorization } from "../http/token-authorization.ts";

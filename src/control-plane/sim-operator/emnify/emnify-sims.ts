@@ -1,7 +1,7 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { isSameIccid, withoutLuhnDigit } from "../../core/sims/iccid.ts";
 import type { OperatorHttp } from "../http/operator-http.ts";
-import { parseAnswer } from "../http/parse-answer.ts";
+import { parseAnswer } from "../http/answers.ts";
 import { SharedCalls } from "../http/shared-calls.ts";
 import { SimOperatorError } from "../sim-operator.ts";
 import { type EmnifySim, simPageSchema, simSchema } from "./responses.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import type { OperatorHttp } from "../http/operator-http.ts";
-import { parseAnswer } from "../http/parse-answer.ts";
+import { parseAnswer } from "../http/answers.ts";
 import { fleetSchema } from "./responses.ts";
 
 /** A fleet of the operator: what an asset calls its network group. */

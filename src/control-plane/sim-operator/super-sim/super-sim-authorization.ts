@@ -2,7 +2,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { type Authorization, BasicAuthorization } from "../http/authorization.ts";
 import { requestToken } from "../http/request-token.ts";
 import { TokenAuthorization } from "../http/token-authorization.ts";
-import { parseAnswer } from "../http/parse-answer.ts";
+import { parseAnswer } from "../http/answers.ts";
 import { tokenSchema } from "./responses.ts";
 
 /** OAuth 2.0 client credentials, or the account SID and token of an older account. */

@@ -5,9 +5,8 @@ import { type CountedUsage, hoursOf, partsOf, type RangePart, sumUsage } from ".
 import type { TimeRange } from "../../core/usage-period.ts";
 import type { UsageTotal } from "../../core/usage-view.ts";
 import { type CheckCall, checkCalls } from "../http/check-calls.ts";
-import { followPages } from "../http/next-pages.ts";
+import { followPages, parseAnswer } from "../http/answers.ts";
 import { OperatorHttp, type OperatorObserver } from "../http/operator-http.ts";
-import { parseAnswer } from "../http/parse-answer.ts";
 import {
   type CheckLine,
   type ObservedSim,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { UNCOUNTED } from "../../../../src/agent/ledger/ports.ts";
+import { UNCOUNTED } from "../../../../src/agent/ledger/ledger.ts";
 import { createUplink } from "../../../../src/agent/link/uplink.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 import { CommandRecorder } from "../../../support/link/command-recorder.ts";

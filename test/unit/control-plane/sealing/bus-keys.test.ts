@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { AesSealer } from "../../../../src/control-plane/sealing/aes-sealer.ts";
 import { ACTIVE_AFTER_MS, BusKeys, ROTATE_AFTER_MS } from "../../../../src/control-plane/sealing/bus-keys.ts";
-import { NoSealer } from "../../../../src/control-plane/sealing/no-sealer.ts";
+import { NoSealer } from "../../../../src/control-plane/sealing/open-sealer.ts";
 import type { Sealer } from "../../../../src/control-plane/sealing/sealer.ts";
 import { openStore } from "../../../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../../../src/control-plane/store/store.ts";

@@ -1,3 +1,8 @@
+/** Returns a header's name as documents write it: `Idempotency-Key` for `idempotency-key`. */
+export function toHeaderName(name: string): string {
+  return name.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase());
+}
+
 export interface MediaRange {
   /** Lower case, such as `text/plain` or `text/*`. */
   readonly type: string;

@@ -1,4 +1,13 @@
+import type { z } from "zod";
 import { malformed } from "./operator-errors.ts";
+
+/** Returns what the schema says of an answer. Throws `SimOperatorError` where it does not fit. */
+export function parseAnswer<T extends z.ZodType>(schema: T, answer: unknown): z.output<T> {
+  const parsed = schema.safeParse(answer);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw malformed(`its answer does not make sense at ${issue?.path.join(".") || "the top"}: ${issue?.message}`);
+}
 
 /** Most pages that are read for one question: 400 days of hours in several fleets have fewer. */
 const MAX_PAGES = 200;
