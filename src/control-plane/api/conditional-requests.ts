@@ -101,11 +101,11 @@ export function sendResource<Body>(reply: FastifyReply, { state, body }: Resourc
 /**
  * Returns the precondition of the request's `If-Match`, for a store; `undefined` without one.
  *
- * @param stateOf the first part of the record's entity tag
+ * @param stateOf the first part of the record's entity tag; `undefined` if the resource is not there
  */
 export function preconditionOf<T>(
   { headers }: FastifyRequest,
-  stateOf: (record: T) => string,
+  stateOf: (record: T) => string | undefined,
 ): Precondition<T> | undefined {
   return preconditionOfTags(headers["if-match"], stateOf);
 }
@@ -113,13 +113,19 @@ export function preconditionOf<T>(
 /** @param sent entity tags, as of `If-Match` */
 export function preconditionOfTags<T>(
   sent: string | undefined,
-  stateOf: (record: T) => string,
+  stateOf: (record: T) => string | undefined,
 ): Precondition<T> | undefined {
-  if (sent === undefined || sent.trim() === "*") return undefined;
+  if (sent === undefined) return undefined;
+  if (sent.trim() === "*") {
+    return (record) => {
+      if (stateOf(record) === undefined) throw new PreconditionError();
+    };
+  }
   // A proxy that compresses makes tags weak, which says nothing about the state.
   const states = new Set(sent.split(",").map((tag) => TAG.exec(tag.trim())?.[1]?.split(".")[0]));
   return (record) => {
-    if (!states.has(stateOf(record))) throw new PreconditionError();
+    const state = stateOf(record);
+    if (state === undefined || !states.has(state)) throw new PreconditionError();
   };
 }
 
@@ -147,11 +153,11 @@ function formatTag(state: string | undefined, { hash: shown, isWeak }: Represent
 /**
  * Carries out a change with a precondition. Error: `PreconditionFailed` with the resource as it is now, and those of the calls.
  *
- * @param present reads the resource
+ * @param present reads the resource; `undefined` if it is not there
  */
 export async function changeResource<T>(
   reply: FastifyReply,
-  present: () => Promise<Resource<unknown>>,
+  present: () => Promise<Resource<unknown> | undefined>,
   change: () => Promise<T>,
 ): Promise<T> {
   try {
@@ -159,8 +165,8 @@ export async function changeResource<T>(
   } catch (error) {
     if (!isPreconditionError(error)) throw error;
     const resource = await present();
-    void reply.header("ETag", tagOf(resource));
-    throw new EdgeError("PreconditionFailed", undefined, { current: resource.body });
+    if (resource) void reply.header("ETag", tagOf(resource));
+    throw new EdgeError("PreconditionFailed", undefined, { current: resource?.body ?? null });
   }
 }
 

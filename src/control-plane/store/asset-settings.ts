@@ -55,7 +55,12 @@ export interface AssetSettingsStore {
   ): Promise<SettingsChange>;
   findHold(assetUuid: string): Promise<Hold | undefined>;
   /** Sets or, with `undefined`, releases the hold. */
-  changeHold(assetUuid: string, hold: Hold | undefined, audit: AuditEntry): Promise<SettingsChange>;
+  changeHold(
+    assetUuid: string,
+    hold: Hold | undefined,
+    audit: AuditEntry,
+    precondition?: Precondition<Hold | undefined>,
+  ): Promise<SettingsChange>;
   /** Returns variables whose value is sealed with another key than this one, at most `limit`. */
   listVariablesNotSealedBy(
     keyId: string,

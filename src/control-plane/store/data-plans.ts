@@ -51,7 +51,13 @@ export interface DataPlanStore {
    * Sets the allowance of a SIM; `undefined` removes what was set. The plan is due to be judged then. Returns whether something
    * has changed; the entry is stored only then.
    */
-  setAllowance(assetUuid: string, type: SimType, bytes: number | undefined, audit: AuditEntry): Promise<boolean>;
+  setAllowance(
+    assetUuid: string,
+    type: SimType,
+    bytes: number | undefined,
+    audit: AuditEntry,
+    precondition?: Precondition<Allowance | undefined>,
+  ): Promise<boolean>;
   /** Returns SIMs with an allowance, or with a finding, that are to be judged by now, those that are due longest first. */
   listDue(nowMs: number, limit: number): Promise<readonly DuePlan[]>;
   /**

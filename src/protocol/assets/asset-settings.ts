@@ -16,7 +16,7 @@ const reason = displayText(1, 256).meta({
 /** Body of a request that holds an asset. */
 export const holdRequestSchema = z
   .strictObject({ reason, until: until.exactOptional() })
-  .meta({ id: "HoldRequest", examples: [{ reason: "Pump test until Thursday", until: 1_795_700_000 }] });
+  .meta({ id: "HoldRequest", examples: [{ reason: "Pump test until Thursday", until: 1_830_000_000 }] });
 
 /** A hold: nothing but commands of people reaches the asset meanwhile. */
 export const holdSchema = z

@@ -3,6 +3,7 @@ import type { Store } from "../../../src/control-plane/store/store.ts";
 import type { Precondition } from "../../../src/control-plane/store/precondition.ts";
 import { someFleet } from "../../support/control-plane/fleets.ts";
 import { someAudit, someUser } from "../../support/control-plane/people.ts";
+import { someSuperSim } from "../../support/control-plane/sims.ts";
 import { ACCOUNT, describeDomain, hash, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
 
 class Stale extends Error {}
@@ -62,6 +63,25 @@ const CHANGES: Readonly<Record<string, Prepare>> = {
     const first = unchanged(await store.assetSettings.readVariables(uuid));
     return (number) =>
       store.assetSettings.changeVariables(uuid, new Map([["SITE", variable(`${number}`)]]), true, audit, first);
+  },
+  "a hold": async (store) => {
+    const { uuid } = await register(store, someAsset());
+    const setBy = { kind: "command_line", id: "root", name: "root" } as const;
+    const hold = { reason: "first", untilMs: undefined, setAtMs: 1, setBy };
+    await store.assetSettings.changeHold(uuid, hold, audit);
+    const first = unchanged<unknown>(hold);
+    return (number) =>
+      store.assetSettings.changeHold(
+        uuid,
+        number % 2 === 0 ? undefined : { ...hold, reason: `${number}` },
+        audit,
+        first,
+      );
+  },
+  "an allowance": async (store) => {
+    const { uuid } = await register(store, someAsset({ supersim: someSuperSim() }));
+    return (number) =>
+      store.dataPlans.setAllowance(uuid, "supersim", number * 1_000, audit, unchanged<unknown>(undefined));
   },
   "a fleet": async (store) => {
     const fleet = someFleet();

@@ -11,6 +11,7 @@ export async function accountTargets(control: ControlPlane, account: TestAccount
   const asset = await control.asset(account, { supersim: someSuperSim(), prosim: someProSim() });
   const { fleet, rolloutId: rollout_id } = await startHeldRollout(control, account, asset);
   const alert_id = await openAlert(control, account);
+  await setAllowance(control, account, asset.uuid);
   const values = {
     asset_id: asset.uuid,
     fleet,
@@ -32,6 +33,13 @@ export async function accountTargets(control: ControlPlane, account: TestAccount
       if (!Object.hasOwn(values, name)) throw new Error(`there is nothing for {${name}}`);
       return values[name as keyof typeof values];
     });
+}
+
+async function setAllowance({ url }: ControlPlane, { apiKey }: TestAccount, uuid: string): Promise<void> {
+  const path = `/v1/assets/${uuid}/sims/supersim/allowance`;
+  const headers = { "X-API-Key": apiKey, "Content-Type": "application/json" };
+  const response = await fetch(`${url}${path}`, { method: "PUT", headers, body: '{"bytes":1000000000}' });
+  if (!response.ok) throw new Error(`cannot set the allowance: ${await response.text()}`);
 }
 
 /** The device is not connected. */

@@ -1,10 +1,21 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { type AllowanceBody, allowanceRequestSchema, allowanceSchema } from "../../../protocol/assets/data-plan.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { type SimType, simTypeSchema } from "../../../protocol/assets/sim.ts";
 import type { Asset } from "../../core/asset.ts";
+import type { AuditEntry } from "../../store/audit.ts";
+import type { Allowance } from "../../store/data-plans.ts";
 import type { PlanStatus } from "../../sims/data-plans.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
+import {
+  changeResource,
+  ifMatchHeaders,
+  preconditionOf,
+  type Resource,
+  sendResource,
+  stateOf,
+} from "../conditional-requests.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";
@@ -12,6 +23,7 @@ import { auditOf } from "../people/audit-entry.ts";
 const PATH = "/v1/assets/:asset_id/sims/:sim_type/allowance";
 const params = assetParams.extend({ sim_type: simTypeSchema.meta({ description: "Which SIM of the asset." }) });
 const DOCS = { tags: ["Usage"], params };
+const CHANGE_DOCS = { ...DOCS, headers: ifMatchHeaders };
 
 /** `GET /v1/assets/{asset_id}/sims/{sim_type}/allowance`: the monthly allowance of a SIM, and its use. */
 export function getAllowance(api: Api, { store, dataPlans }: ApiContext): void {
@@ -29,12 +41,12 @@ export function getAllowance(api: Api, { store, dataPlans }: ApiContext): void {
         },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const asset = await findAsset(store, request, request.params.asset_id);
       const type = requireSim(asset, request.params.sim_type);
       const status = await dataPlans.judge(asset, type);
       if (!status) throw new EdgeError("AllowanceNotFound");
-      return toBody(status);
+      return sendResource(reply, toResource(asset, type, status));
     },
   );
 }
@@ -45,7 +57,7 @@ export function setAllowance(api: Api, { store, dataPlans, clock }: ApiContext):
     PATH,
     {
       schema: {
-        ...DOCS,
+        ...CHANGE_DOCS,
         operationId: "setAllowance",
         summary: "Set Allowance",
         description:
@@ -53,32 +65,33 @@ export function setAllowance(api: Api, { store, dataPlans, clock }: ApiContext):
         body: allowanceRequestSchema,
         response: {
           200: json("The allowance.", allowanceSchema),
-          ...errorsWithBody("AssetNotFound", "SimNotFound", "SimOperatorFailed"),
+          ...errorsWithBody("AssetNotFound", "SimNotFound", "SimOperatorFailed", "PreconditionFailed"),
         },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const asset = await findAsset(store, request, request.params.asset_id);
       const type = requireSim(asset, request.params.sim_type);
       const { bytes } = request.body;
       const details = { sim_type: type, bytes };
       const facts = { action: "allowance.set", assetUuid: asset.uuid, subject: subjectOf(asset), details } as const;
-      await store.dataPlans.setAllowance(asset.uuid, type, bytes, auditOf(request, clock, facts));
+      const audit = auditOf(request, clock, facts);
+      await change({ store, dataPlans }, request, reply, { asset, type, bytes, audit });
       const status = await dataPlans.judge(asset, type);
       // Another request has removed it meanwhile.
       if (!status) throw new EdgeError("SimNotFound");
-      return toBody(status);
+      return sendResource(reply, toResource(asset, type, status));
     },
   );
 }
 
 /** `DELETE /v1/assets/{asset_id}/sims/{sim_type}/allowance`: what the operator says counts again. */
-export function removeAllowance(api: Api, { store, clock }: ApiContext): void {
+export function removeAllowance(api: Api, { store, dataPlans, clock }: ApiContext): void {
   api.delete(
     PATH,
     {
       schema: {
-        ...DOCS,
+        ...CHANGE_DOCS,
         operationId: "removeAllowance",
         summary: "Remove Allowance",
         description:
@@ -86,7 +99,7 @@ export function removeAllowance(api: Api, { store, clock }: ApiContext): void {
           "further effect when repeated.",
         response: {
           204: z.undefined().meta({ description: "No allowance is set." }),
-          ...errorsWithBody("AssetNotFound", "SimNotFound"),
+          ...errorsWithBody("AssetNotFound", "SimNotFound", "SimOperatorFailed", "PreconditionFailed"),
         },
       },
     },
@@ -95,10 +108,46 @@ export function removeAllowance(api: Api, { store, clock }: ApiContext): void {
       const type = requireSim(asset, request.params.sim_type);
       const details = { sim_type: type };
       const facts = { action: "allowance.removed", assetUuid: asset.uuid, subject: subjectOf(asset), details } as const;
-      await store.dataPlans.setAllowance(asset.uuid, type, undefined, auditOf(request, clock, facts));
+      const audit = auditOf(request, clock, facts);
+      await change({ store, dataPlans }, request, reply, { asset, type, bytes: undefined, audit });
       return reply.code(204).send();
     },
   );
+}
+
+interface AllowanceChange {
+  readonly asset: Asset;
+  readonly type: SimType;
+  /** `undefined` removes what was set. */
+  readonly bytes: number | undefined;
+  readonly audit: AuditEntry;
+}
+
+async function change(
+  { store, dataPlans }: Pick<ApiContext, "store" | "dataPlans">,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { asset, type, bytes, audit }: AllowanceChange,
+): Promise<void> {
+  const present = async () => {
+    const status = await dataPlans.judge(asset, type);
+    return status && toResource(asset, type, status);
+  };
+  const precondition = preconditionOf(
+    request,
+    (allowance: Allowance | undefined) => allowance && stateOfAllowance(asset, type, allowance),
+  );
+  await changeResource(reply, present, () =>
+    store.dataPlans.setAllowance(asset.uuid, type, bytes, audit, precondition),
+  );
+}
+
+function stateOfAllowance({ uuid }: Asset, type: SimType, { bytes, source }: Allowance): string {
+  return stateOf(uuid, type, bytes, source);
+}
+
+function toResource(asset: Asset, type: SimType, status: PlanStatus): Resource<AllowanceBody> {
+  return { state: stateOfAllowance(asset, type, status.allowance), body: toBody(status) };
 }
 
 function requireSim(asset: Asset, type: SimType): SimType {

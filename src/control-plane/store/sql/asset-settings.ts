@@ -151,12 +151,18 @@ export class SqlAssetSettingsStore implements AssetSettingsStore {
     return row && toHold(row);
   }
 
-  async changeHold(assetUuid: string, hold: Hold | undefined, audit: AuditEntry): Promise<SettingsChange> {
+  async changeHold(
+    assetUuid: string,
+    hold: Hold | undefined,
+    audit: AuditEntry,
+    precondition?: Precondition<Hold | undefined>,
+  ): Promise<SettingsChange> {
     const lockAsset = this.#lockAsset;
     return this.#executor.transact(function* (): Work<SettingsChange> {
       const asset = yield* one<LockedAsset>(lockAsset, [assetUuid]);
       if (!asset) return "no_asset";
       const before = yield* one<HoldRow>(FIND_HOLD, [assetUuid]);
+      precondition?.(before && toHold(before));
       if (hold) {
         const { untilMs, reason, setAtMs, setBy } = hold;
         if (before && before.until_ms === (untilMs ?? null) && before.reason === reason) return "unchanged";

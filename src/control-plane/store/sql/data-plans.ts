@@ -7,7 +7,7 @@ import type { Precondition } from "../precondition.ts";
 import { ALLOWANCE_COLUMNS, type AllowanceRow, toAllowance } from "./allowance-row.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, toAsset } from "./asset-row.ts";
-import { changeWithAudit, recordAudit } from "./audit.ts";
+import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 import { lockAccount } from "./keys.ts";
 import { change, one, type Work } from "./statement.ts";
@@ -73,8 +73,21 @@ export class SqlDataPlanStore implements DataPlanStore {
     return row && toAllowance(row);
   }
 
-  async setAllowance(assetUuid: string, type: SimType, bytes: number | undefined, audit: AuditEntry): Promise<boolean> {
-    return (await changeWithAudit(this.#executor, SET_ALLOWANCE, [bytes ?? null, assetUuid, type], audit)) > 0;
+  async setAllowance(
+    assetUuid: string,
+    type: SimType,
+    bytes: number | undefined,
+    audit: AuditEntry,
+    precondition?: Precondition<Allowance | undefined>,
+  ): Promise<boolean> {
+    const lockAllowance = `${FIND_ALLOWANCE} ${this.#executor.dialect.lockRows}`;
+    return this.#executor.transact(function* (): Work<boolean> {
+      const before = yield* one<AllowanceRow>(lockAllowance, [assetUuid, type]);
+      precondition?.(before && toAllowance(before));
+      const hasChanged = (yield* change(SET_ALLOWANCE, [bytes ?? null, assetUuid, type])) > 0;
+      if (hasChanged) yield* recordAudit(audit);
+      return hasChanged;
+    });
   }
 
   async listDue(nowMs: number, limit: number): Promise<readonly DuePlan[]> {

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { openPostgresStore } from "../../../src/control-plane/store/postgres/open-store.ts";
+import { PostgresPool } from "../../../src/control-plane/store/postgres/pool.ts";
+import { type ControlPlane, startControlPlane } from "../../support/control-plane.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import {
+  AccountWalk,
+  CHANGED_BY_READS,
+  CHANGES_OF_CLIENTS,
+  OF_THE_SERVICE,
+  type Stored,
+} from "../../support/openapi/account-walk.ts";
+import { testConditionalResources } from "../../support/openapi/conditional-resources.ts";
+import { postgresUnavailableReason } from "../../support/postgres.ts";
+import { PostgresDatabases } from "../../support/postgres-store.ts";
+
+const reason = await postgresUnavailableReason();
+
+const TABLES = "SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename";
+
+describe.skipIf(reason !== undefined)(`requests on PostgreSQL${reason === undefined ? "" : ` (${reason})`}`, () => {
+  let databases: PostgresDatabases;
+
+  beforeAll(async () => {
+    databases = await PostgresDatabases.start();
+  });
+  afterAll(() => databases[Symbol.asyncDispose]());
+
+  describe("resources", () =>
+    testConditionalResources(async () => {
+      const options = await databases.create();
+      return startControlPlane({ openStore: () => openPostgresStore(options) });
+    }));
+
+  describe("every operation", () => {
+    let control: ControlPlane;
+    let pool: PostgresPool;
+    const stored: Stored = {
+      async everything() {
+        const { rows: tables } = await pool.query<{ readonly name: string }>(TABLES);
+        const texts = tables
+          .filter(({ name }) => !OF_THE_SERVICE.test(name))
+          .map(async ({ name }) => {
+            const row = `(to_jsonb(t) - '{${CHANGED_BY_READS.join()}}'::text[])::text`;
+            const query = `SELECT string_agg(${row}, ',' ORDER BY ${row}) AS rows FROM "${name}" t`;
+            return [name, (await pool.query(query)).rows];
+          });
+        return JSON.stringify(await Promise.all(texts));
+      },
+      madeByClients: async () => (await pool.query(CHANGES_OF_CLIENTS)).rows,
+    };
+
+    beforeAll(async () => {
+      const options = await databases.create();
+      pool = new PostgresPool({ ...options, poolMax: 1 });
+      control = await startControlPlane({
+        // The service does nothing by itself, such as to note that it is alive.
+        clock: new FakeClock(Date.now()),
+        config: { legacy_removal_at: "2999-01-01T00:00:00Z" },
+        openStore: () => openPostgresStore(options),
+      });
+    });
+    afterAll(async () => {
+      await pool[Symbol.asyncDispose]();
+      await control[Symbol.asyncDispose]();
+    });
+
+    test("changes nothing with a tag that is not the present one, and is carried out once with a key", async () => {
+      const walk = await AccountWalk.start(control);
+      await walk.expectConditions(stored);
+      await walk.expectRepetitions(stored);
+    });
+  });
+});
