@@ -48,6 +48,10 @@ describe("docs/architecture.md is the map of the source", () => {
   const [, tree = ""] = /```text\n(src\/\n[\s\S]*?)```/.exec(read("docs/architecture.md")) ?? [];
   const named = foldersOfTree(tree);
 
+  it("its tree names each folder once", () => {
+    expect(named.filter((folder, index) => named.indexOf(folder) !== index)).toEqual([]);
+  });
+
   it("the folders of its tree exist", () => {
     expect(named.filter((folder) => !FOLDERS.includes(folder))).toEqual([]);
   });
