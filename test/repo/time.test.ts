@@ -79,6 +79,7 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
   periods: [
     "agent/ledger/budget-gate.ts",
     "agent/ledger/traffic-ledger.ts",
+    "agent/telemetry/health-reports.ts",
     "control-plane/api/device/get-data-usage.ts",
     "control-plane/api/device/get-device.ts",
     "control-plane/api/legacy-mirrors.ts",

@@ -245,7 +245,11 @@ const telemetry = z.strictObject({
   }),
   health: z.boolean().default(true).meta({
     description:
-      "Whether the device samples its use of processors, memory and disk, and its temperature, every minute, and keeps that for 48 hours in a file of 144 KiB. Nothing is sent unless the service asks for it.",
+      "Whether the device samples its use of processors, memory and disk, and its temperature, every minute, and keeps that for 48 hours in a file of 144 KiB.",
+  }),
+  health_reports_per_day: z.int().min(0).max(96).default(24).meta({
+    description:
+      "How many times a day the device sends that to the service, as rows of 15 minutes; 0: only when it asks.",
   }),
 });
 

@@ -180,7 +180,7 @@ function openBase({ config, logger, log }: Start, owned: AsyncDisposableStack) {
     rebuild: opened.rebuild,
     crashGuard: owned.use(new CrashGuard({ store, bootId, clock, logger, maxCrashes })),
     host: createLinuxHost(),
-    health: openHealth({ stateDir: config.state_dir, isEnabled: config.telemetry.health, clock, logger }),
+    health: openHealth({ stateDir: config.state_dir, telemetry: config.telemetry, clock, random: Math.random, logger }),
     stateWatch: new StateWatch({ directory: config.state_dir, clock, logger }),
     scrubber: new StoreScrubber({ store, removeExpiredQuarantine: opened.removeExpiredQuarantine, clock, logger }),
   };
@@ -322,7 +322,7 @@ function openLink(base: Base, { socketPath }: EngineGroup, traffic: Traffic, app
     readings: (signal) => takeReadings({ program: process.argv[1] ?? "", logger }, signal),
     agentUptimeS: () => Math.floor(process.uptime()),
     dataUsage: (params) => dataUsage.between(params),
-    health: (params) => base.health.between(params),
+    health: base.health,
     traffic: (purpose, bytes, app) => {
       idleGc.onWork();
       ledger.attribute({ purpose, bytes, ...(app !== undefined && { app }) });

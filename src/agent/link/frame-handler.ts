@@ -13,6 +13,7 @@ import type { EventSource } from "../store/outbox.ts";
 import { type FrameSink, OutboxPump } from "./outbox-pump.ts";
 import { ResponseSender } from "./response-sender.ts";
 import type { CommandHandler, DeviceReporting, LinkConfig, SessionStreams, StreamServer, Welcome } from "./ports.ts";
+import { HealthSender } from "./health-sender.ts";
 import { ReportSender } from "./report-sender.ts";
 import { LinkQueries } from "./session-queries.ts";
 
@@ -66,6 +67,7 @@ export class FrameHandler implements Disposable {
   #pump: OutboxPump | undefined;
   #responses: ResponseSender | undefined;
   #queries: LinkQueries | undefined;
+  #health: HealthSender | undefined;
   /** Set once the control plane has opened a stream. */
   #streams: SessionStreams | undefined;
   #badFrames = 0;
@@ -112,10 +114,12 @@ export class FrameHandler implements Disposable {
   /** A ping proves that the link is alive. */
   onPing(): void {
     this.#keepalive.onReceived();
+    this.#health?.onTraffic();
   }
 
   onPong(): void {
     this.#responses?.pong();
+    this.#health?.onTraffic();
     const probedAt = this.#keepalive.pong();
     // Messages arrive in order, so events sent before the probe have arrived. Those that are still unacknowledged after
     // the timeout will not be acknowledged in this session.
@@ -130,6 +134,7 @@ export class FrameHandler implements Disposable {
 
   onText(text: Uint8Array | string): void {
     this.#keepalive.onReceived();
+    this.#health?.onTraffic();
     const decoded = decodeControlFrame(text);
     switch (decoded.kind) {
       case "bad":
@@ -239,8 +244,8 @@ export class FrameHandler implements Disposable {
   }
 
   /** Starts reports and queries. Events of deployments take precedence over both. */
-  #startReporting({ report_hash: knownHash }: Welcome): void {
-    const { reporting, logger } = this.#options;
+  #startReporting({ report_hash: knownHash, health_at: confirmedAt }: Welcome): void {
+    const { reporting, clock, logger } = this.#options;
     if (!reporting) return;
     const responses = this.#owned.use(
       new ResponseSender({
@@ -255,6 +260,11 @@ export class FrameHandler implements Disposable {
     this.#responses = responses;
     this.#queries = this.#owned.use(new LinkQueries({ handler: reporting.queries, responses, logger }));
     this.#owned.use(new ReportSender({ reports: reporting.reports, responses, logger, knownHash }));
+    const { health } = reporting;
+    if (!health) return;
+    const send = (bytes: Uint8Array): void => this.#channel.sendBinary(bytes, () => this.#pump?.drained());
+    this.#health = this.#owned.use(new HealthSender({ health, clock, send, confirmedAt }));
+    this.#health.onTraffic();
   }
 
   #acceptCommand(pump: OutboxPump, deploymentId: string, action: (commands: CommandHandler) => void): void {

@@ -91,10 +91,31 @@ export interface ReportSource {
   onReport(listener: () => void): Disposable;
 }
 
+/** A binary message with how the device was. */
+export interface HealthMessage {
+  readonly bytes: Uint8Array;
+  /** Start of its newest row, Unix seconds. */
+  readonly newestAt: number;
+}
+
+/** How the device was, which the link sends from time to time. */
+export interface HealthSource {
+  /** When the next message may be sent beside other traffic, and when without any, in monotonic milliseconds. */
+  readonly due: { readonly earliestMs: number; readonly latestMs: number };
+  /**
+   * Returns the message that is due, with the rows after this time, and moves on to the next; `undefined` if there are none.
+   *
+   * @param afterAt start of the newest row that was sent in this session, or that the control plane has, Unix seconds
+   */
+  take(afterAt: number | undefined): HealthMessage | undefined;
+}
+
 /** What the link sends besides events of deployments. */
 export interface DeviceReporting {
   readonly queries: QueryHandler;
   readonly reports: ReportSource;
+  /** Left out, nothing is sent of how the device was. */
+  readonly health?: HealthSource | undefined;
 }
 
 /** The part of a session that its streams use. */

@@ -12,7 +12,7 @@ import type { Engine, EngineInfo } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Host } from "../host/host.ts";
 import type { StateWatch } from "../host/state-watch.ts";
-import type { DeviceReporting } from "../link/ports.ts";
+import type { DeviceReporting, HealthSource } from "../link/ports.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 import type { PreviousLogs } from "../store/previous-logs.ts";
 import type { Readings } from "../telemetry/readings.ts";
@@ -51,7 +51,11 @@ export interface ReportingOptions {
   readonly readings: (signal: AbortSignal) => Promise<Readings>;
   readonly agentUptimeS: () => number;
   readonly dataUsage: (params: DataUsageParams) => DeviceDataUsage;
-  readonly health: (params: HealthParams) => DeviceHealth;
+  readonly health: {
+    between(params: HealthParams): DeviceHealth;
+    /** `undefined`: nothing is sent unless it is asked for. */
+    readonly reports: HealthSource | undefined;
+  };
   readonly traffic: CountResponseTraffic;
 }
 
@@ -76,7 +80,22 @@ export function createReporting(
   return {
     queries: new QueryAnswers(createQueryHandlers(current, builder), options.traffic),
     reports: builder,
+    health: options.health.reports && counted(options.health.reports, options.traffic),
     run: (signal) => reporter.run(signal),
+  };
+}
+
+/** Counts what is sent. */
+function counted(source: HealthSource, traffic: CountResponseTraffic): HealthSource {
+  return {
+    get due() {
+      return source.due;
+    },
+    take(afterAt) {
+      const message = source.take(afterAt);
+      if (message) traffic("telemetry", message.bytes.length, undefined);
+      return message;
+    },
   };
 }
 
@@ -108,7 +127,7 @@ function createQueryHandlers(options: ReportingOptions, builder: ReportBuilder):
       return undefined;
     },
     async health({ params, send }) {
-      await send(options.health(params));
+      await send(options.health.between(params));
       return undefined;
     },
     async deployments({ params, send }) {

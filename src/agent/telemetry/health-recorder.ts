@@ -4,6 +4,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { type DeviceHealth, HEALTH_ROW_S, type HealthParams } from "../../protocol/link/device-health.ts";
 import { pointsOf } from "../../protocol/link/health-points.ts";
 import { type HealthSample, spreadsOf } from "../core/health/health-row.ts";
+import type { HealthReports } from "./health-reports.ts";
 import type { HealthRing } from "./health-ring.ts";
 
 const SAMPLE_INTERVAL_MS = 60_000;
@@ -13,6 +14,8 @@ export interface HealthRecorderOptions {
   /** `undefined`: nothing is recorded. */
   readonly sampler: { sample(): HealthSample } | undefined;
   readonly ring: Pick<HealthRing, "add" | "rows">;
+  /** What is sent of it. */
+  readonly reports?: HealthReports | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -24,6 +27,10 @@ export class HealthRecorder {
 
   constructor(options: HealthRecorderOptions) {
     this.#options = options;
+  }
+
+  get reports(): HealthReports | undefined {
+    return this.#options.reports;
   }
 
   /** Runs until the signal aborts. Never rejects. What was sampled since the last row is lost then. */

@@ -3,21 +3,27 @@ import { join } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { HealthRecorder } from "./health-recorder.ts";
+import { HealthReports } from "./health-reports.ts";
 import { HealthRing } from "./health-ring.ts";
 import { MachineSampler } from "./machine-sampler.ts";
 
 export interface OpenHealthOptions {
   readonly stateDir: string;
-  /** `telemetry.health` */
-  readonly isEnabled: boolean;
+  readonly telemetry: { readonly health: boolean; readonly health_reports_per_day: number };
   readonly clock: Clock;
+  readonly random: () => number;
   readonly logger: Logger;
 }
 
 /** The health history of this machine. One that is switched off removes what was recorded, and records nothing. */
-export function openHealth({ stateDir, isEnabled, clock, logger }: OpenHealthOptions): HealthRecorder {
+export function openHealth({ stateDir, telemetry, clock, random, logger }: OpenHealthOptions): HealthRecorder {
   const path = join(stateDir, "health.ring");
-  if (!isEnabled) rmSync(path, { force: true });
-  const sampler = isEnabled ? new MachineSampler({ directory: stateDir }) : undefined;
-  return new HealthRecorder({ sampler, ring: new HealthRing(path), clock, logger });
+  const ring = new HealthRing(path);
+  if (!telemetry.health) {
+    rmSync(path, { force: true });
+    return new HealthRecorder({ sampler: undefined, ring, clock, logger });
+  }
+  const perDay = telemetry.health_reports_per_day;
+  const reports = perDay > 0 ? new HealthReports({ ring, perDay, clock, random }) : undefined;
+  return new HealthRecorder({ sampler: new MachineSampler({ directory: stateDir }), ring, reports, clock, logger });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { DeviceQuery, DeviceReporting } from "../../../../src/agent/link/ports.ts";
+import type { DeviceQuery, DeviceReporting, HealthSource } from "../../../../src/agent/link/ports.ts";
 import { FrameHandler } from "../../../../src/agent/link/frame-handler.ts";
 import { FrameMeter } from "../../../../src/agent/link/frame-meter.ts";
 import type { ReportDelta } from "../../../../src/protocol/apps/app-report.ts";
@@ -50,6 +50,7 @@ function begin(
   answer: Answer = async () => undefined,
   welcome: object = {},
   prepare: (reports: Reports) => void = () => undefined,
+  health?: HealthSource,
 ) {
   const clock = new FakeClock();
   const { logger } = captureLog();
@@ -57,6 +58,7 @@ function begin(
   prepare(reports);
   const unsent: (() => void)[] = [];
   const frames: AgentFrame[] = [];
+  const binary: Uint8Array[] = [];
   let open = true;
   const channel = {
     bufferedAmount: 0,
@@ -65,12 +67,12 @@ function begin(
       if (open) onSent();
       else unsent.push(onSent);
     },
-    sendBinary: () => undefined,
+    sendBinary: (message: Uint8Array) => void binary.push(message),
     ping: () => undefined,
     close: () => undefined,
     cut: () => undefined,
   };
-  const reporting: DeviceReporting = { queries: { handle: answer }, reports };
+  const reporting: DeviceReporting = { queries: { handle: answer }, reports, health };
   const config = { url: "ws://localhost", token: "ed_0123456789abcdef", keepaliveMs: 600_000, pongTimeoutMs: 20_000 };
   const events = new MemoryOutbox();
   const handler = new FrameHandler(
@@ -94,6 +96,8 @@ function begin(
     handler,
     events,
     frames,
+    binary,
+    clock,
     receive,
     reports,
     settle,
@@ -279,5 +283,49 @@ describe("the report over a session", () => {
     });
     await link.settle();
     expect(link.ofType("report_held")).toEqual([{ type: "report_held", since_s: 90 }]);
+  });
+});
+
+/** Due after an hour; each message is the number that it follows. */
+const source = (taken: (number | undefined)[]): HealthSource => ({
+  due: { earliestMs: 3_600_000, latestMs: 4_500_000 },
+  take(afterAt) {
+    taken.push(afterAt);
+    return { bytes: Uint8Array.of(4, taken.length), newestAt: 1_000 + taken.length };
+  },
+});
+
+describe("how the device was", () => {
+  it("is sent from the row on that the control plane has, beside what else arrives, and not after the session", async () => {
+    const taken: (number | undefined)[] = [];
+    const link = begin(undefined, { health_at: 900 }, undefined, source(taken));
+    link.receive(ask("q1"));
+    expect(taken).toEqual([]);
+    await link.clock.advance(3_600_000);
+    link.receive(ask("q2"));
+    link.handler.onPing();
+    link.handler.onPong();
+    expect(taken).toEqual([900, 1_001, 1_002]);
+    expect(link.binary).toEqual([Uint8Array.of(4, 1), Uint8Array.of(4, 2), Uint8Array.of(4, 3)]);
+    link.handler[Symbol.dispose]();
+    await link.clock.advance(9_000_000);
+    expect(taken).toHaveLength(3);
+  });
+
+  it("is sent on a silent link, too, and from the beginning where the control plane has nothing", async () => {
+    const taken: (number | undefined)[] = [];
+    const health = source(taken);
+    const link = begin(undefined, {}, undefined, {
+      // Once.
+      get due() {
+        return taken.length === 0 ? health.due : { earliestMs: Infinity, latestMs: 1e12 };
+      },
+      take: (afterAt) => health.take(afterAt),
+    });
+    await link.clock.advance(4_499_999);
+    expect(taken).toEqual([]);
+    await link.clock.advance(1);
+    expect(taken).toEqual([undefined]);
+    expect(link.binary).toHaveLength(1);
   });
 });

@@ -105,7 +105,13 @@ describe("the recorder", () => {
   test("that is switched off records nothing and removes what was recorded", async () => {
     new HealthRing(path).add({ at: START, spreads: { cpu_percent: [1, 1, 1] } });
     const clock = new FakeClock(START * 1000);
-    const off = openHealth({ stateDir: directory.path, isEnabled: false, clock, logger: captureLogText().logger });
+    const off = openHealth({
+      stateDir: directory.path,
+      telemetry: { health: false, health_reports_per_day: 24 },
+      clock,
+      random: Math.random,
+      logger: captureLogText().logger,
+    });
     await off.run(new AbortController().signal);
     expect(clock.pending).toBe(0);
     expect(existsSync(path)).toBe(false);

@@ -1,0 +1,53 @@
+import { type Clock, unixNow } from "../../lib/clock.ts";
+import { HEALTH_KEPT_S } from "../../protocol/link/device-health.ts";
+import { combineRows, type HealthRow } from "../../protocol/link/health-points.ts";
+import { encodeHealthMessage, HEALTH_REPORT_ROW_S, MAX_HEALTH_ROWS } from "../../protocol/link/health-rows.ts";
+
+const DAY_MS = 86_400_000;
+/** Part of the interval for which a message waits for other traffic. */
+const WAITING_PART = 1 / 4;
+
+export interface HealthReportsOptions {
+  readonly ring: { rows(): readonly HealthRow[] };
+  /** Messages a day. */
+  readonly perDay: number;
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
+/**
+ * What the device sends of how it was, out of the ring: a few messages a day, whatever the link does. What a session loses goes
+ * with a later message, since the service says in the next session what it has.
+ */
+export class HealthReports {
+  readonly #options: HealthReportsOptions;
+  readonly #intervalMs: number;
+  #earliestMs: number;
+
+  constructor(options: HealthReportsOptions) {
+    this.#options = options;
+    this.#intervalMs = DAY_MS / options.perDay;
+    // Random, so that a fleet whose power is back does not send at once.
+    this.#earliestMs = options.clock.monotonic() + options.random() * WAITING_PART * this.#intervalMs;
+  }
+
+  /** When the next message may be sent beside other traffic, and when without any, in monotonic milliseconds. */
+  get due(): { readonly earliestMs: number; readonly latestMs: number } {
+    return { earliestMs: this.#earliestMs, latestMs: this.#earliestMs + WAITING_PART * this.#intervalMs };
+  }
+
+  /** Returns the message that is due, with the rows after this time, if there are any. */
+  take(afterAt: number | undefined): { readonly bytes: Uint8Array; readonly newestAt: number } | undefined {
+    const { ring, clock } = this.#options;
+    const now = unixNow(clock);
+    const from = Math.max(afterAt === undefined ? 0 : afterAt + HEALTH_REPORT_ROW_S, now - HEALTH_KEPT_S);
+    // A row is sent when nothing more comes to it.
+    const complete = Math.floor(now / HEALTH_REPORT_ROW_S) * HEALTH_REPORT_ROW_S;
+    const found = ring.rows().filter(({ at }) => at >= from && at < complete);
+    // The oldest first; the rest goes with the next message.
+    const rows = combineRows(found, HEALTH_REPORT_ROW_S).slice(0, MAX_HEALTH_ROWS);
+    const newest = rows.at(-1);
+    this.#earliestMs = clock.monotonic() + (newest ? 1 : WAITING_PART) * this.#intervalMs;
+    return newest && { bytes: encodeHealthMessage(rows), newestAt: newest.at };
+  }
+}

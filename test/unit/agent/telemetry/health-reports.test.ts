@@ -1,0 +1,204 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { HealthSender } from "../../../../src/agent/link/health-sender.ts";
+import { HealthReports } from "../../../../src/agent/telemetry/health-reports.ts";
+import type { HealthRow, HealthSpreads, Spread } from "../../../../src/protocol/link/health-points.ts";
+import { HEALTH_METRICS } from "../../../../src/protocol/link/device-health.ts";
+import { decodeHealthMessage } from "../../../../src/protocol/link/health-rows.ts";
+import { FakeClock } from "../../../support/fake-clock.ts";
+
+const QUARTER_S = 900;
+const QUARTER_MS = QUARTER_S * 1_000;
+const DAY_S = 86_400;
+/** The start of a day. */
+const START = 20_700 * DAY_S;
+/** Of a WebSocket message of a client that is shorter than 126 bytes. */
+const HEADER_BYTES = 6;
+/** What the history of a device with three apps may cost a day. */
+const MAX_BYTES_A_DAY = 1_500;
+
+/** The device's ring in memory, and its reports. */
+function device(perDay = 24) {
+  const clock = new FakeClock(START * 1_000);
+  const rows: HealthRow[] = [];
+  const ring = { rows: () => rows };
+  const reports = new HealthReports({ ring, perDay, clock, random: () => 0 });
+  const nowS = (): number => Math.floor(clock.now() / 1_000);
+  return {
+    clock,
+    rows,
+    reports,
+    nowS,
+    /** Time passes by 5 minutes, with a row at the end of it. */
+    async sample(spreads: HealthSpreads = { cpu_percent: [1, 2, 3] }) {
+      await clock.advance(QUARTER_MS / 3);
+      rows.push({ at: nowS(), spreads });
+    },
+    /** Opens a session. What it sends is in `sent`. */
+    begin(confirmedAt?: number, sent: HealthRow[][] = []) {
+      const send = (bytes: Uint8Array): void => void sent.push(decodeHealthMessage(bytes) ?? []);
+      return Object.assign(new HealthSender({ health: reports, clock, send, confirmedAt }), { sent });
+    },
+  };
+}
+
+const timesOf = (messages: readonly HealthRow[][]): number[] => messages.flat().map(({ at }) => at - START);
+
+describe("what a device sends of how it was", () => {
+  test("is one message an hour with its rows of 15 minutes, each once, and never one that is under way", async () => {
+    const gateway = device();
+    using session = gateway.begin();
+    for (let count = 0; count < 12 * 26; count++) await gateway.sample();
+    expect(session.sent.length).toBeGreaterThanOrEqual(19);
+    expect(session.sent.length).toBeLessThanOrEqual(26);
+    const times = timesOf(session.sent);
+    expect(times).toEqual(times.map((_, index) => index * QUARTER_S));
+    expect(times.at(-1)).toBeLessThan(gateway.nowS() - START - QUARTER_S + 1);
+    expect(session.sent[0]?.[0]).toEqual({ at: START, spreads: { cpu_percent: [1, 2, 3] } });
+  });
+
+  test("goes beside other traffic when it is due, and without any a quarter of the interval later", async () => {
+    const gateway = device();
+    using session = gateway.begin();
+    for (let count = 0; count < 3 * 4; count++) await gateway.sample();
+    const first = session.sent.length;
+    const { earliestMs, latestMs } = gateway.reports.due;
+    expect(latestMs - earliestMs).toBe(QUARTER_MS);
+    await gateway.clock.advance(earliestMs - gateway.clock.monotonic() - 1);
+    session.onTraffic();
+    expect(session.sent).toHaveLength(first);
+    await gateway.clock.advance(1);
+    expect(session.sent).toHaveLength(first);
+    session.onTraffic();
+    session.onTraffic();
+    expect(session.sent).toHaveLength(first + 1);
+  });
+
+  test("has gaps where the device has no rows", async () => {
+    const gateway = device();
+    for (let count = 0; count < 3; count++) await gateway.sample();
+    await gateway.clock.advance(3 * QUARTER_MS);
+    for (let count = 0; count < 4; count++) await gateway.sample();
+    using session = gateway.begin();
+    session.onTraffic();
+    expect(timesOf(session.sent)).toEqual([0, QUARTER_S, 4 * QUARTER_S]);
+  });
+
+  test("is what the service does not have, of the last 48 hours, in one message", async () => {
+    const gateway = device();
+    for (let count = 0; count < 3 * 4 * 60; count++) await gateway.sample();
+    using session = gateway.begin(START + 30 * QUARTER_S);
+    session.onTraffic();
+    expect(session.sent).toHaveLength(1);
+    const times = timesOf(session.sent);
+    expect([times.length, times.at(-1)]).toEqual([192, 239 * QUARTER_S]);
+    using next = gateway.begin(START + 238 * QUARTER_S);
+    await gateway.clock.advance(2 * 4 * QUARTER_MS);
+    expect(timesOf(next.sent)).toEqual([239 * QUARTER_S, 240 * QUARTER_S]);
+  });
+
+  test("is no more than was set, however often the link breaks", async () => {
+    const gateway = device(4);
+    const sent: HealthRow[][] = [];
+    for (let count = 0; count < 3 * 4 * 24; count++) {
+      // The service never gets anything.
+      using session = gateway.begin(undefined, sent);
+      session.onTraffic();
+      await gateway.sample();
+    }
+    expect(sent.length).toBeGreaterThan(2);
+    expect(sent.length).toBeLessThanOrEqual(5);
+  });
+
+  test("arrives completely, and each row counts once, over cuts that lose messages and over kills of either side", async () => {
+    const fate = fc.record({
+      /** 5-minute rows until the session ends, and until the next one. */
+      connected: fc.integer({ min: 1, max: 60 }),
+      away: fc.integer({ min: 0, max: 30 }),
+      /** Whether the service has stored the last message before the session ended. */
+      stored: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(fate, { maxLength: 8 }), async (fates) => {
+        const gateway = device();
+        const service = new Map<number, HealthRow>();
+        const store = (messages: readonly HealthRow[][]): void => {
+          for (const row of messages.flat()) if (!service.has(row.at)) service.set(row.at, row);
+        };
+        let number = 0;
+        const sample = () => gateway.sample({ cpu_percent: [number % 90, number % 90, number++ % 90] });
+        const newest = (): number | undefined => [...service.keys()].toSorted((a, b) => a - b).at(-1);
+        for (const { connected, away, stored } of fates) {
+          using session = gateway.begin(newest());
+          for (let count = 0; count < connected; count++) await sample();
+          store(stored ? session.sent : session.sent.slice(0, -1));
+          session[Symbol.dispose]();
+          for (let count = 0; count < away; count++) await sample();
+        }
+        using last = gateway.begin(newest());
+        for (let count = 0; count < 3 * 6; count++) await sample();
+        store(last.sent);
+        const times = [...service.keys()].toSorted((a, b) => a - b);
+        // Without a hole, from the first row on that was within 48 hours when it was sent.
+        for (const [index, at] of times.entries()) expect(at).toBe((times[0] ?? 0) + index * QUARTER_S);
+        expect(times.at(-1)).toBeGreaterThan(gateway.nowS() - 7 * QUARTER_S);
+        for (const { at, spreads } of service.values()) {
+          const own = gateway.rows.filter((row) => Math.floor(row.at / QUARTER_S) * QUARTER_S === at);
+          const values = own.map((row) => row.spreads.cpu_percent?.[0] ?? Number.NaN);
+          expect(spreads.cpu_percent?.[0]).toBe(Math.min(...values));
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+/** Returns numbers from 0 to `max` that are the same in each run. */
+function random(max: number): number {
+  seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+  return (seed / 2 ** 31) * max;
+}
+let seed = 7;
+
+const spread = (middle: number, below: number, above: number): Spread => [
+  middle - random(below),
+  middle,
+  middle + random(above),
+];
+
+const BUSY = (count: number): HealthSpreads => ({
+  cpu_percent: spread(15 + random(25), 12, 55),
+  memory_percent: spread(58 + random(4), 2, 6),
+  swap_percent: spread(3, 0, 0),
+  disk_percent: spread(61 + count / 144, 0.1, 0.1),
+  inodes_percent: spread(12, 0, 0),
+  temperature_celsius: spread(52 + random(4), 3, 6),
+  throttled_percent: count % 40 === 0 ? [0, 20, 100] : [0, 0, 0],
+});
+const RESTING = (): HealthSpreads => ({
+  cpu_percent: spread(2 + random(1), 1, 4),
+  memory_percent: spread(31 + random(0.4), 0, 0),
+  swap_percent: spread(0, 0, 0),
+  disk_percent: spread(20, 0, 0),
+  inodes_percent: spread(5, 0, 0),
+  temperature_celsius: spread(41 + random(1), 0.5, 0.5),
+});
+const JUMPING = (count: number): HealthSpreads =>
+  Object.fromEntries(HEALTH_METRICS.map((metric) => [metric, count % 6 < 3 ? [0, 100, 100] : [0, 0, 100]] as const));
+
+test.each([
+  ["of a busy gateway with three apps", BUSY, 24, 700, MAX_BYTES_A_DAY],
+  ["of a gateway that rests", RESTING, 24, 500, 800],
+  ["of one where every value jumps in every row", JUMPING, 24, 2_000, 4_400],
+  ["of a busy gateway, four times a day", BUSY, 4, 400, 950],
+])("the history %s costs a known number of bytes a day", async (_what, spreadsOf, perDay, least, most) => {
+  const gateway = device(perDay);
+  const bytes: number[] = [];
+  const send = (message: Uint8Array): void => void bytes.push(message.length + HEADER_BYTES);
+  using _session = new HealthSender({ health: gateway.reports, clock: gateway.clock, send, confirmedAt: START - 900 });
+  for (let count = 0; count < 12 * 36; count++) await gateway.sample(spreadsOf(count));
+  expect(bytes.length).toBeGreaterThanOrEqual(perDay);
+  const day = bytes.slice(-perDay).reduce((sum, each) => sum + each, 0);
+  expect(day).toBeGreaterThan(least);
+  expect(day).toBeLessThanOrEqual(most);
+});
