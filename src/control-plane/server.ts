@@ -104,7 +104,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   if (metrics) Object.assign(metrics, { countDevices: () => hub.deviceCount, now: () => clock.now() });
   const telling = store.onAccountEvents((accountId) => bus.publish(accountTopic(accountId)));
   const context = { ...(await openContext(base, devices)), leaving: leaving.signal };
-  const { accountFeeds, dataPlans, channels, refusals, locks } = context;
+  const { accountFeeds, sims, channels, refusals, locks } = context;
   const api = await buildServer(context, options.requestTimes);
   const ratePerMinute = config.rate_limit_per_minute;
   const { observer } = base;
@@ -131,7 +131,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   await api.listen(config.listen);
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");
-  const background = startBackground({ ...base, deployments, queries, dataPlans, channels, locks });
+  const background = startBackground({ ...base, deployments, queries, sims, channels, locks });
   const stop = async (): Promise<void> => {
     logger.info("stopping");
     leaving.abort();
@@ -216,10 +216,12 @@ function openDevices(base: Base) {
     isUnresponsive: unresponsive.has,
     findObstacle: obstacleFinder(store.dataPlans, base.clock),
     ...(isShared && { pollMs: POLL_MS }),
-    ackTimeoutMs: config.ack_timeout_s * 1000,
-    deploymentTimeoutMs: config.deployment_timeout_s * 1000,
-    maxAccountBytes: config.storage_mib_per_account * MIB,
-    retentionMs,
+    limits: {
+      ackTimeoutMs: config.ack_timeout_s * 1000,
+      deploymentTimeoutMs: config.deployment_timeout_s * 1000,
+      maxAccountBytes: config.storage_mib_per_account * MIB,
+      retentionMs,
+    },
   });
   const sweeper = new DeadInstanceSweeper({
     ...base,
@@ -244,22 +246,22 @@ function openDevices(base: Base) {
   return { hub, gateway, deployments, membership, reports, health, queries };
 }
 
-/** SIMs: their operators, usage and data plans. */
+/** SIMs: their usage and data plans, and asking their operators anew. */
 function openSims(base: Base, { deployments }: Devices, locks: LeaseLock) {
   const { config, store, clock } = base;
-  const operatorUsage = new OperatorUsageReader({
+  const usage = new OperatorUsageReader({
     ...base,
     store: store.operatorUsage,
     refreshMs: config.sim_usage_refresh_s * 1000,
   });
-  const dataPlans = new DataPlans({
+  const plans = new DataPlans({
     store: store.dataPlans,
-    usage: new ShownDailyUsage({ ...base, operatorUsage }),
+    usage: new ShownDailyUsage({ ...base, sims: { usage } }),
     clock,
     onRestored: () => deployments.deliverHeld(),
   });
-  const simRefresher = new SimRefresher({ ...base, locks, intervalMs: config.sim_sync_interval_s * 1000 });
-  return { operatorUsage, dataPlans, simRefresher };
+  const refresher = new SimRefresher({ ...base, locks, intervalMs: config.sim_sync_interval_s * 1000 });
+  return { usage, refresher, plans };
 }
 
 /** People: how they sign in, and the log of what was refused. */
@@ -270,9 +272,9 @@ async function openPeople(base: Base) {
     ...(passwordAlgorithm && { algorithm: passwordAlgorithm }),
     onRefused: () => observer?.bounded("sign_ins_waiting"),
   });
-  const signInGate = new SignInGate({ store, hasher, clock, shared: counts?.of("sign-ins"), observer });
+  const gate = new SignInGate({ store, hasher, clock, shared: counts?.of("sign-ins"), observer });
   const oidc = await openOidc(config, { store, refusals, clock, logger });
-  return { refusals, hasher, signInGate, oidc, site: new Site(config.public_url) };
+  return { refusals, signIns: { hasher, gate, oidc }, site: new Site(config.public_url) };
 }
 
 /** What the endpoints work with. */
@@ -283,13 +285,15 @@ async function openContext(base: Base, devices: Devices) {
   const maxPerAccount = config.max_streams_per_account;
   return {
     ...base,
-    ...openSims(base, devices, locks),
+    sims: openSims(base, devices, locks),
     ...(await openPeople(base)),
     locks,
     deployments,
     queries,
-    releaseGate: new DeviceAdmission({ ...base, assets: store.assets }, RELEASE_REQUESTS),
-    agentReleases: new ServedReleases(store.agentReleases),
+    releases: {
+      served: new ServedReleases(store.agentReleases),
+      gate: new DeviceAdmission({ ...base, assets: store.assets }, RELEASE_REQUESTS),
+    },
     fleets: new Fleets({ ...base, deployments }),
     channels: new Channels({
       ...base,

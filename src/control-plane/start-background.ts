@@ -33,7 +33,7 @@ export interface BackgroundParts {
   readonly deployments: Deployments;
   readonly queries: DeviceQueries;
   readonly simOperators: SimOperators;
-  readonly dataPlans: DataPlans;
+  readonly sims: { readonly plans: DataPlans };
   readonly channels: Channels;
   readonly sealer: Sealer;
   readonly locks: LeaseLock;
@@ -47,8 +47,7 @@ export interface BackgroundParts {
 
 /** Starts what the service does without a request. Disposing of it ends it, the last first. */
 export function startBackground(parts: BackgroundParts): AsyncDisposable {
-  const { config, store, bus, deployments, queries, simOperators, dataPlans, sealer, channels, locks, retentionMs } =
-    parts;
+  const { config, store, bus, deployments, queries, simOperators, sims, sealer, channels, locks, retentionMs } = parts;
   const { instanceId, clock, serviceClock, logger } = parts;
   const shared = { store, clock, serviceClock, logger, instanceId };
   // Alone, an instance needs no lease.
@@ -68,7 +67,7 @@ export function startBackground(parts: BackgroundParts): AsyncDisposable {
   );
   jobs.use(new Retention({ store, clock, logger, acquire: leased("retention", RETENTION_LEASE_MS), retentionMs }));
   if (!store.isShared) jobs.use(new WalTruncator({ store, clock, logger }));
-  jobs.use(new PlanWatcher({ ...shared, plans: dataPlans }));
+  jobs.use(new PlanWatcher({ ...shared, plans: sims.plans }));
   jobs.use(new SimWatcher({ ...shared, simOperators, locks, intervalMs: config.sim_sync_interval_s * 1000 }));
   const messenger = jobs.use(new Messenger({ store, channels, clock, logger, instanceId }));
   jobs.use(new AlertWatcher({ ...shared, publicUrl: config.public_url, onMessage: () => messenger.wake() }));

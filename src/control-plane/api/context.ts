@@ -51,24 +51,27 @@ export interface ApiContext {
   readonly simOperators: SimOperators;
   /** Of assets: see `assetLockOf`. */
   readonly locks: LeaseLock;
-  readonly operatorUsage: OperatorUsageReader;
-  readonly simRefresher: SimRefresher;
-  readonly dataPlans: DataPlans;
+  readonly sims: {
+    readonly usage: OperatorUsageReader;
+    readonly refresher: SimRefresher;
+    readonly plans: DataPlans;
+  };
   readonly assetUpdater: AssetUpdater;
   readonly conflictRateLimiter: ConflictRateLimiter;
   readonly deployments: Deployments;
-  readonly agentReleases: ServedReleases;
+  /** Of the agent, for devices. */
+  readonly releases: { readonly served: ServedReleases; readonly gate: DeviceGate };
   readonly accountFeeds: AccountFeeds;
   readonly streamLimiter: StreamLimiter;
   readonly queries: DeviceQueries;
-  /** Of requests for releases. */
-  readonly releaseGate: DeviceGate;
   readonly access: AccessWatcher;
   readonly principals: PrincipalReader;
-  readonly hasher: PasswordHasher;
-  readonly signInGate: SignInGate;
-  /** `undefined` if no identity provider is configured. */
-  readonly oidc: OidcSignIn | undefined;
+  readonly signIns: {
+    readonly hasher: PasswordHasher;
+    readonly gate: SignInGate;
+    /** `undefined` if no identity provider is configured. */
+    readonly oidc: OidcSignIn | undefined;
+  };
   readonly site: Site;
   readonly refusals: RefusalLog;
   /** What other instances count; `undefined` if there can be none. */

@@ -55,6 +55,10 @@ export interface DeploymentsOptions {
   readonly findObstacle: FindObstacle;
   /** For a store that other instances use: how often it is read for what a lost message has not told, in milliseconds. */
   readonly pollMs?: number;
+  readonly limits: DeploymentLimits;
+}
+
+interface DeploymentLimits {
   readonly ackTimeoutMs: number;
   readonly deploymentTimeoutMs: number;
   /** Maximum size of the deployments of one account in the store, in bytes. */
@@ -79,9 +83,9 @@ export class Deployments {
   readonly #streams = new Map<string, number>();
 
   constructor(options: DeploymentsOptions) {
-    const { store, bus, clock, serviceClock, logger, instanceId, gateway, findObstacle, ackTimeoutMs, pollMs } =
-      options;
-    const { credentials, isUnresponsive, maxAccountBytes } = options;
+    const { store, bus, clock, serviceClock, logger, instanceId, gateway, findObstacle, pollMs } = options;
+    const { credentials, isUnresponsive, limits } = options;
+    const { ackTimeoutMs, maxAccountBytes } = limits;
     this.#options = options;
     const expireDue = (): Promise<number | undefined> => this.#executor.expireDue();
     this.#deadlines = new DeadlineSweeper({ clock, serviceClock, logger, expireDue, pollMs });
@@ -137,7 +141,8 @@ export class Deployments {
    * request repeats an `Idempotency-Key`. Errors: `IdempotencyKeyReused`, `QuotaExceeded`, `TooManyRequests`.
    */
   async request(asset: Asset, given: AppCommand, origin: AuditOrigin, idempotency?: Idempotency): Promise<string> {
-    const { clock, findObstacle, deploymentTimeoutMs, maxAccountBytes } = this.#options;
+    const { clock, findObstacle, limits } = this.#options;
+    const { deploymentTimeoutMs, maxAccountBytes } = limits;
     const { accountId, uuid: assetUuid } = asset;
     const { command, app } = given;
     const { registry_auth: registryAuth, ...options } = given.options;
@@ -236,9 +241,9 @@ export class Deployments {
 
   /** The deployment may be on record all the same, if the store is unavailable. */
   #dropLater(id: string, error: unknown): void {
-    const { clock, deploymentTimeoutMs } = this.#options;
+    const { clock, limits } = this.#options;
     if (error instanceof StoreUnavailableError)
-      clock.timer(deploymentTimeoutMs, () => this.#options.credentials.drop(id));
+      clock.timer(limits.deploymentTimeoutMs, () => this.#options.credentials.drop(id));
     else this.#options.credentials.drop(id);
   }
 
@@ -264,8 +269,8 @@ export class Deployments {
   }
 
   #storageQuotaError({ accountId }: Asset, usedBytes: number): EdgeError {
-    const { logger, maxAccountBytes, retentionMs } = this.#options;
-    logger.warn(
+    const { maxAccountBytes, retentionMs } = this.#options.limits;
+    this.#options.logger.warn(
       { account_id: accountId, used_bytes: usedBytes, limit_bytes: maxAccountBytes },
       "storage quota exceeded",
     );

@@ -17,7 +17,7 @@ import { StoreUnavailableError } from "../store/unavailable.ts";
 export interface UsageSource {
   readonly config: Pick<Config, "supersim_finalization_s" | "prosim_finalization_s">;
   readonly simOperators: SimOperators;
-  readonly operatorUsage: OperatorUsageReader;
+  readonly sims: { readonly usage: OperatorUsageReader };
   readonly clock: Clock;
   readonly logger: Logger;
   readonly stopping: AbortSignal;
@@ -28,7 +28,7 @@ export interface UsageSource {
  * SIM of this type, `GranularityNotAvailable`, `SimOperatorFailed`.
  */
 export async function readUsage(source: UsageSource, asset: Asset, type: SimType, query: UsageQuery): Promise<Usage> {
-  const { config, simOperators, operatorUsage, clock, logger, stopping } = source;
+  const { config, simOperators, sims, clock, logger, stopping } = source;
   const range = resolveRange(query, clock.now());
   const sim = toOperatorSim(asset, type);
   if (!sim) throw new EdgeError("SimNotFound", `The asset has no ${SIM_NAMES[type]}.`, { sim_type: type });
@@ -46,7 +46,7 @@ export async function readUsage(source: UsageSource, asset: Asset, type: SimType
             asOf: undefined,
           }),
         )
-      : operatorUsage.read(question)
+      : sims.usage.read(question)
   ).catch((cause: unknown) => {
     if (cause instanceof StoreUnavailableError || cause instanceof EdgeError) throw cause;
     logger.error({ err: cause, asset: asset.uuid, sim: type }, "SIM operator did not answer the usage");

@@ -79,10 +79,12 @@ export class InterleavedService implements SimulatedWorld {
       logger,
       gateway: { credentials: () => Promise.resolve(undefined) },
       findObstacle: async () => undefined,
-      ackTimeoutMs: ACK_TIMEOUT_MS,
-      deploymentTimeoutMs: DEPLOYMENT_TIMEOUT_MS,
-      maxAccountBytes: Number.MAX_SAFE_INTEGER,
-      retentionMs: Number.MAX_SAFE_INTEGER,
+      limits: {
+        ackTimeoutMs: ACK_TIMEOUT_MS,
+        deploymentTimeoutMs: DEPLOYMENT_TIMEOUT_MS,
+        maxAccountBytes: Number.MAX_SAFE_INTEGER,
+        retentionMs: Number.MAX_SAFE_INTEGER,
+      },
       ...(!this.#isAlone && { pollMs: POLL_MS }),
     };
     for (let index = 0; index < instances; index++) this.#addInstance();

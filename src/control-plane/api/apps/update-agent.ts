@@ -30,7 +30,7 @@ export function updateAgent(api: Api, context: ApiContext): void {
       const { wait_for_device_s: waitForDeviceS, ...body } = request.body;
       const { spec, options } = splitDeployRequest(body);
       return streamCommand(context, request, reply, {
-        command: { action: "update_agent", spec: await withServed(spec, context.agentReleases) },
+        command: { action: "update_agent", spec: await withServed(spec, context.releases.served) },
         app: AGENT_APP,
         options: toDeployOptions(options, request.query.dry_run),
         waitForDeviceS,

@@ -15,7 +15,7 @@ import { findAccount, signIn } from "./session-resource.ts";
 
 /** `POST /v1/invitations`: sets a password with the code of an invitation or of a reset. */
 export function acceptInvitation(api: Api, context: ApiContext): void {
-  const { store, clock, hasher, access } = context;
+  const { store, clock, signIns, access } = context;
   api.post(
     "/v1/invitations",
     {
@@ -50,7 +50,7 @@ export function acceptInvitation(api: Api, context: ApiContext): void {
       if (!user || user.isDisabled) throw new EdgeError("InvitationUnknown");
       const account = await findAccount(store, user.accountId);
       requireStrongPassword(password, user.email, [name ?? user.name, account.name]);
-      const passwordHash = await hasher.hash(password, { source: sourceOf(request.ip), goesFirst: false });
+      const passwordHash = await signIns.hasher.hash(password, { source: sourceOf(request.ip), goesFirst: false });
       const facts: AuditFacts = { action: "invitation.accepted", subject: userSubjectOf(user), details: { purpose } };
       const audit = auditOfUser(request, clock, user, facts);
       const accepted = await store.users.acceptCode({ codeHash, at: now, passwordHash, name, audit });

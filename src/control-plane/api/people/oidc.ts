@@ -114,7 +114,7 @@ export function finishOidc(api: Api, context: ApiContext): void {
   );
 }
 
-function requireOidc({ oidc }: ApiContext): OidcSignIn {
+function requireOidc({ signIns: { oidc } }: ApiContext): OidcSignIn {
   if (!oidc) throw new EdgeError("NotFound", "No identity provider is configured.");
   return oidc;
 }

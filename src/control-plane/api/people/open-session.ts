@@ -15,7 +15,7 @@ const BROWSER_COOKIE_S = 180 * 24 * 3600;
 
 /** `POST /v1/session`: signs a person in with a password. */
 export function createSession(api: Api, context: ApiContext): void {
-  const { site, signInGate } = context;
+  const { site, signIns } = context;
   api.post(
     "/v1/session",
     {
@@ -38,7 +38,7 @@ export function createSession(api: Api, context: ApiContext): void {
       const { email, password } = request.body;
       const browserToken = request.cookies[site.cookieName(request, BROWSER_COOKIE)];
       const signal = clientSignal(reply);
-      const proof = await signInGate.signIn({ email, password, address: request.ip, browserToken, signal });
+      const proof = await signIns.gate.signIn({ email, password, address: request.ip, browserToken, signal });
       if (!proof) {
         // Not awaited: the time of the response would tell which addresses are those of people.
         void recordFailure(context, request, email);

@@ -58,7 +58,7 @@ export function deleteSession(api: Api, { store, site, access, clock }: ApiConte
 
 /** `PUT /v1/session/password`: changes the password of the person. */
 export function changePassword(api: Api, context: ApiContext): void {
-  const { store, clock, access, hasher, signInGate } = context;
+  const { store, clock, access, signIns } = context;
   api.put(
     "/v1/session/password",
     {
@@ -81,9 +81,9 @@ export function changePassword(api: Api, context: ApiContext): void {
       const { user, sessionHash } = userOf(request);
       const account = await findAccount(store, user.accountId);
       requireStrongPassword(password, user.email, [user.name, account.name]);
-      const checked = await signInGate.confirm(user, current_password, request.ip);
+      const checked = await signIns.gate.confirm(user, current_password, request.ip);
       if (!checked) throw new EdgeError("WrongPassword");
-      const passwordHash = await hasher.hash(password, { source: sourceOf(request.ip), goesFirst: true });
+      const passwordHash = await signIns.hasher.hash(password, { source: sourceOf(request.ip), goesFirst: true });
       const audit = auditOf(request, clock, { action: "password.changed", subject: userSubjectOf(user) });
       // The password may have been reset, and this session been ended by that, while the new one was hashed.
       const proof = { sessionHash, passwordHash: checked.passwordHash };

@@ -39,12 +39,13 @@ declare module "fastify" {
  * sessions of browsers get in.
  */
 export function serveReleases(api: Api, context: ApiContext): void {
-  const { logger, releaseGate, agentReleases: releases } = context;
+  const { logger } = context;
+  const { served: releases, gate } = context.releases;
   const transfers = new Transfers(context);
   api.decorateRequest("releaseReader", "");
   api.addHook("onRequest", async (request, reply) => {
     void reply.header("Docker-Distribution-API-Version", "registry/2.0");
-    const admitted = await releaseGate.admit(request.raw);
+    const admitted = await gate.admit(request.raw);
     if ("refusal" in admitted) throw new EdgeError(admitted.refusal.code, admitted.refusal.message);
     request.releaseReader = admitted.device.asset.uuid;
   });

@@ -26,7 +26,7 @@ const DOCS = { tags: ["Usage"], params };
 const CHANGE_DOCS = { ...DOCS, headers: ifMatchHeaders };
 
 /** `GET /v1/assets/{asset_id}/sims/{sim_type}/allowance`: the monthly allowance of a SIM, and its use. */
-export function getAllowance(api: Api, { store, dataPlans }: ApiContext): void {
+export function getAllowance(api: Api, { store, sims }: ApiContext): void {
   api.get(
     PATH,
     {
@@ -44,7 +44,7 @@ export function getAllowance(api: Api, { store, dataPlans }: ApiContext): void {
     async (request, reply) => {
       const asset = await findAsset(store, request, request.params.asset_id);
       const type = requireSim(asset, request.params.sim_type);
-      const status = await dataPlans.judge(asset, type);
+      const status = await sims.plans.judge(asset, type);
       if (!status) throw new EdgeError("AllowanceNotFound");
       return sendResource(reply, toResource(asset, type, status));
     },
@@ -52,7 +52,7 @@ export function getAllowance(api: Api, { store, dataPlans }: ApiContext): void {
 }
 
 /** `PUT /v1/assets/{asset_id}/sims/{sim_type}/allowance`: sets it by hand. */
-export function setAllowance(api: Api, { store, dataPlans, clock }: ApiContext): void {
+export function setAllowance(api: Api, { store, sims, clock }: ApiContext): void {
   api.put(
     PATH,
     {
@@ -76,8 +76,8 @@ export function setAllowance(api: Api, { store, dataPlans, clock }: ApiContext):
       const details = { sim_type: type, bytes };
       const facts = { action: "allowance.set", assetUuid: asset.uuid, subject: subjectOf(asset), details } as const;
       const audit = auditOf(request, clock, facts);
-      await change({ store, dataPlans }, request, reply, { asset, type, bytes, audit });
-      const status = await dataPlans.judge(asset, type);
+      await change({ store, sims }, request, reply, { asset, type, bytes, audit });
+      const status = await sims.plans.judge(asset, type);
       // Another request has removed it meanwhile.
       if (!status) throw new EdgeError("SimNotFound");
       return sendResource(reply, toResource(asset, type, status));
@@ -86,7 +86,7 @@ export function setAllowance(api: Api, { store, dataPlans, clock }: ApiContext):
 }
 
 /** `DELETE /v1/assets/{asset_id}/sims/{sim_type}/allowance`: what the operator says counts again. */
-export function removeAllowance(api: Api, { store, dataPlans, clock }: ApiContext): void {
+export function removeAllowance(api: Api, { store, sims, clock }: ApiContext): void {
   api.delete(
     PATH,
     {
@@ -109,7 +109,7 @@ export function removeAllowance(api: Api, { store, dataPlans, clock }: ApiContex
       const details = { sim_type: type };
       const facts = { action: "allowance.removed", assetUuid: asset.uuid, subject: subjectOf(asset), details } as const;
       const audit = auditOf(request, clock, facts);
-      await change({ store, dataPlans }, request, reply, { asset, type, bytes: undefined, audit });
+      await change({ store, sims }, request, reply, { asset, type, bytes: undefined, audit });
       return reply.code(204).send();
     },
   );
@@ -124,13 +124,13 @@ interface AllowanceChange {
 }
 
 async function change(
-  { store, dataPlans }: Pick<ApiContext, "store" | "dataPlans">,
+  { store, sims }: Pick<ApiContext, "store" | "sims">,
   request: FastifyRequest,
   reply: FastifyReply,
   { asset, type, bytes, audit }: AllowanceChange,
 ): Promise<void> {
   const present = async () => {
-    const status = await dataPlans.judge(asset, type);
+    const status = await sims.plans.judge(asset, type);
     return status && toResource(asset, type, status);
   };
   const precondition = preconditionOf(

@@ -9,7 +9,7 @@ import { toSimBody } from "./sim-body.ts";
 const params = assetParams.extend({ sim_type: simTypeSchema.meta({ description: "Which SIM of the asset." }) });
 
 /** `POST /v1/assets/{asset_id}/sims/{sim_type}/refresh`: asks the operator of the SIM for its state. */
-export function refreshSim(api: Api, { store, simRefresher, clock }: ApiContext): void {
+export function refreshSim(api: Api, { store, sims, clock }: ApiContext): void {
   api.post(
     "/v1/assets/:asset_id/sims/:sim_type/refresh",
     {
@@ -29,7 +29,7 @@ export function refreshSim(api: Api, { store, simRefresher, clock }: ApiContext)
     },
     async (request): Promise<SimEntryBody> => {
       const { accountId, uuid } = await findAsset(store, request, request.params.asset_id);
-      return toSimBody(await simRefresher.refresh(accountId, uuid, request.params.sim_type), unixNow(clock));
+      return toSimBody(await sims.refresher.refresh(accountId, uuid, request.params.sim_type), unixNow(clock));
     },
   );
 }
