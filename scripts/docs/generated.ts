@@ -1,6 +1,7 @@
 import { format } from "oxfmt";
 import { configSchema as agentConfig } from "../../src/agent/config/schema.ts";
 import { configSchema as controlConfig } from "../../src/control-plane/config/config.ts";
+import { CONTAINER_FLAGS } from "../../src/edgectl/deploy/container-flags.ts";
 import { ERRORS, type ErrorEntry } from "../../src/protocol/errors/errors.ts";
 import { rolloutStrategySchema } from "../../src/protocol/fleets/rollout-strategy.ts";
 import { composeReference } from "./compose-reference.ts";
@@ -22,6 +23,7 @@ export const GENERATED_SECTIONS: readonly GeneratedSection[] = [
   { page: "docs/errors.md", name: "error-table", generate: errorTable },
   { page: "docs/configuration.md", name: "agent", generate: () => configReference(agentConfig) },
   { page: "docs/compose.md", name: "service-keys", generate: composeReference },
+  { page: "docs/edgectl.md", name: "container-options", generate: containerOptions },
   { page: "docs/fleets.md", name: "strategy", generate: () => configReference(rolloutStrategySchema) },
   { page: "docs/service-monitoring.md", name: "metrics", generate: metricsReference },
   { page: "docs/configuration.md", name: "control", generate: () => configReference(controlConfig) },
@@ -75,7 +77,16 @@ function errorTable(): string {
 
 function row(code: string, entry: ErrorEntry): string {
   const status = entry.endsDeployment ? 200 : entry.http;
-  const cells = [`\`${code}\``, status, entry.retryable ? "yes" : "no", entry.message, entry.hint];
+  return tableRow([`\`${code}\``, status, entry.retryable ? "yes" : "no", entry.message, entry.hint]);
+}
+
+/** Returns the options of an app's container as Markdown, in the order of edgectl's help. */
+function containerOptions(): string {
+  const rows = CONTAINER_FLAGS.map(({ flags, help, field }) => tableRow([`\`${flags}\``, help, `\`${field}\``]));
+  return ["| option | what it does | field of the app |", "| --- | --- | --- |", ...rows].join("\n");
+}
+
+function tableRow(cells: readonly unknown[]): string {
   return `| ${cells.map((cell) => String(cell).replaceAll("|", String.raw`\|`)).join(" | ")} |`;
 }
 
