@@ -24,12 +24,28 @@ export interface AssetRow {
   readonly p_pending: string | null;
 }
 
+/** The columns of an `AssetRow`, by its names. */
+const ASSET = {
+  uuid: "a.uuid",
+  account_id: "a.account_id",
+  serial_number: "a.serial_number",
+  name: "a.name",
+  type: "a.type",
+  created_at: "a.created_at",
+  s_sid: "s.sid",
+  s_iccid: "s.iccid",
+  s_network_group: "s.network_group",
+  s_status: "s.status",
+  s_pending: "s.pending",
+  p_imsi: "p.imsi",
+  p_iccid: "p.iccid",
+  p_service_profile: "p.service_profile",
+  p_status: "p.status",
+  p_pending: "p.pending",
+} as const satisfies Readonly<Record<keyof AssetRow, string>>;
+
 /** Columns and joins of an `AssetRow`, for a query with the table alias `a`. */
-export const ASSET_COLUMNS = /* sql */ `
-  a.uuid, a.account_id, a.serial_number, a.name, a.type, a.created_at,
-  s.sid AS s_sid, s.iccid AS s_iccid, s.network_group AS s_network_group, s.status AS s_status, s.pending AS s_pending,
-  p.imsi AS p_imsi, p.iccid AS p_iccid, p.service_profile AS p_service_profile, p.status AS p_status,
-  p.pending AS p_pending`;
+export const ASSET_COLUMNS = columnsSql(ASSET);
 export const ASSET_JOINS = /* sql */ `
   LEFT JOIN sims s ON s.asset_uuid = a.uuid AND s.kind = 'supersim'
   LEFT JOIN sims p ON p.asset_uuid = a.uuid AND p.kind = 'prosim'`;
@@ -97,66 +113,93 @@ export const lastSeenSql = (nowParameter: string, offsetParameter: string): stri
 export const renewalOffset = ({ now, serviceNowMs }: StateTime): number =>
   now * 1000 - serviceNowMs - INSTANCE_LEASE_MS;
 
+/** The state of an asset, in one row with it. */
+interface StateRow {
+  readonly is_connected: boolean | 0 | 1 | null;
+  readonly last_seen_at: number | null;
+  readonly agent_version: string | null;
+  readonly reasons: number | null;
+  readonly budget_spent_until: number | null;
+  readonly accepted_at: number | null;
+  readonly boots: string | null;
+  readonly updated_at: number;
+}
+
+const stateSql = (nowParameter: string, offsetParameter: string): Readonly<Record<keyof StateRow, string>> => ({
+  is_connected: isConnectedSql(nowParameter),
+  last_seen_at: lastSeenSql(nowParameter, offsetParameter),
+  agent_version: "t.agent_version",
+  reasons: "t.reasons",
+  budget_spent_until: "t.budget_spent_until",
+  accepted_at: "t.accepted_at",
+  boots: "a.boots",
+  updated_at: "a.updated_at",
+});
+
 /** Columns of the state of an asset, after `ASSET_COLUMNS`, and their join. The parameters are those of `lastSeenSql`. */
 export const stateColumns = (nowParameter: string, offsetParameter: string): string =>
-  `${isConnectedSql(nowParameter)} AS is_connected, ${lastSeenSql(nowParameter, offsetParameter)} AS last_seen_at,
-   t.agent_version, t.reasons, t.budget_spent_until, t.accepted_at, a.boots, a.updated_at`;
+  columnsSql(stateSql(nowParameter, offsetParameter));
 export const STATE_JOIN = "LEFT JOIN asset_states t ON t.asset_uuid = a.uuid";
 
-/** The values of `ASSET_COLUMNS` and of `stateColumns`. */
-type Values = readonly [
-  ...asset: readonly [string, string, string, string, string, number],
-  ...supersim: readonly [string, string, string, AssetStatus | null, string | null],
-  ...prosim: readonly [string, string, string, AssetStatus | null, string | null],
-  ...state: readonly [
-    boolean | 0 | 1 | null,
-    number | null,
-    string | null,
-    number | null,
-    number | null,
-    number | null,
-    string | null,
-    number,
-  ],
-];
+function columnsSql(columns: Readonly<Record<string, string>>): string {
+  return Object.entries(columns)
+    .map(([name, sql]) => `${sql} AS ${name}`)
+    .join(", ");
+}
 
-/** @param row values of `ASSET_COLUMNS` and then of `stateColumns` */
+type FullRow = AssetRow & StateRow;
+
+/** The place of each column in a row of values. */
+const PLACES = Object.fromEntries(
+  [...Object.keys(ASSET), ...Object.keys(stateSql("", ""))].map((name, place) => [name, place]),
+) as Readonly<Record<keyof FullRow, number>>;
+
+function valueOf<N extends keyof FullRow>(row: readonly unknown[], name: N): FullRow[N] {
+  return row[PLACES[name]] as FullRow[N];
+}
+
+/** @param row values of `ASSET_COLUMNS` and then of `stateColumns`: a list has no time for an object for each row */
 export function toAssetWithState(row: readonly unknown[]): AssetWithState {
-  const values = row as Values;
-  const sStatus = values[9];
-  const pStatus = values[14];
+  const sStatus = valueOf(row, "s_status");
+  const pStatus = valueOf(row, "p_status");
   return {
     asset: {
-      uuid: values[0],
-      accountId: values[1],
-      serialNumber: values[2],
-      name: values[3],
-      type: values[4],
-      createdAt: values[5],
+      uuid: valueOf(row, "uuid"),
+      accountId: valueOf(row, "account_id"),
+      serialNumber: valueOf(row, "serial_number"),
+      name: valueOf(row, "name"),
+      type: valueOf(row, "type"),
+      createdAt: valueOf(row, "created_at"),
       supersim:
         sStatus === null
           ? undefined
-          : { sid: values[6], iccid: values[7], networkGroup: values[8], status: sStatus, ...toPending(values[10]) },
+          : {
+              sid: valueOf(row, "s_sid"),
+              iccid: valueOf(row, "s_iccid"),
+              networkGroup: valueOf(row, "s_network_group"),
+              status: sStatus,
+              ...toPending(valueOf(row, "s_pending")),
+            },
       prosim:
         pStatus === null
           ? undefined
           : {
-              imsi: values[11],
-              iccid: values[12],
-              serviceProfile: values[13],
+              imsi: valueOf(row, "p_imsi"),
+              iccid: valueOf(row, "p_iccid"),
+              serviceProfile: valueOf(row, "p_service_profile"),
               status: pStatus,
-              ...toPending(values[15]),
+              ...toPending(valueOf(row, "p_pending")),
             },
     },
     state: {
-      isConnected: Boolean(values[16]),
-      lastSeenAt: values[17] ?? undefined,
-      agentVersion: values[18] ?? undefined,
-      reasonBits: values[19] ?? 0,
-      budgetSpentUntil: values[20] ?? undefined,
-      acceptedAt: values[21] ?? undefined,
-      boots: toBoots(values[22]),
-      updatedAt: values[23],
+      isConnected: Boolean(valueOf(row, "is_connected")),
+      lastSeenAt: valueOf(row, "last_seen_at") ?? undefined,
+      agentVersion: valueOf(row, "agent_version") ?? undefined,
+      reasonBits: valueOf(row, "reasons") ?? 0,
+      budgetSpentUntil: valueOf(row, "budget_spent_until") ?? undefined,
+      acceptedAt: valueOf(row, "accepted_at") ?? undefined,
+      boots: toBoots(valueOf(row, "boots")),
+      updatedAt: valueOf(row, "updated_at"),
     },
   };
 }
