@@ -2,7 +2,7 @@ import { commandOf } from "../support/deployment-record.ts";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { newRecord } from "../../src/agent/core/deployment/record.ts";
+import { newRecord } from "../../src/agent/core/records.ts";
 import { openSqliteStore as openAgentStore } from "../../src/agent/store/sqlite-store.ts";
 import { appendEvent } from "../../src/control-plane/core/event-log.ts";
 import { newDeployment } from "../../src/control-plane/core/deployment.ts";

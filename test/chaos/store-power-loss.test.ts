@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
 import { contentId } from "../../src/agent/core/app/files.ts";
-import { newApp, newRecord } from "../../src/agent/core/deployment/record.ts";
+import { newApp, newRecord } from "../../src/agent/core/records.ts";
 import { openStore as openAgentStore } from "../../src/agent/store/open-store.ts";
 import { openSqliteReader } from "../../src/agent/store/sqlite-store.ts";
 import type { AgentStore } from "../../src/agent/store/store.ts";

@@ -5,7 +5,7 @@ import {
   type Failure,
   newApp,
   newRecord,
-} from "../../src/agent/core/deployment/record.ts";
+} from "../../src/agent/core/records.ts";
 import { nextStep } from "../../src/agent/core/deployment/plan.ts";
 import type { RunProgress, Step } from "../../src/agent/core/deployment/step.ts";
 import { beginsTouching } from "../../src/agent/core/deployment/rollback.ts";

@@ -2,7 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { SecretMasker } from "../../lib/redact.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import { declaredSecretsOf } from "../core/app/secrets.ts";
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/records.ts";
 import { LogCursor } from "../core/logs/cursor.ts";
 import type { ContainerState, Engine, LogLine, LogRequest } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";

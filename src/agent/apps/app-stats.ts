@@ -3,7 +3,7 @@ import { type AppStats, type AppUsage, MAX_STATS_APPS } from "../../protocol/app
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import { runState } from "../core/app/run-state.ts";
 import { type UsageSample, usageBetween } from "../core/app/usage-between.ts";
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/records.ts";
 import type { ContainerState, Engine } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import { findAppContainer } from "./find-app-container.ts";

@@ -1,5 +1,5 @@
 import { isLeftover } from "../core/app/container-decision.ts";
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/records.ts";
 import type { ContainerState, Engine } from "../engine/engine.ts";
 import { findAppContainers } from "../engine/managed-containers.ts";
 

@@ -1,7 +1,7 @@
 import { SecretMasker } from "../../lib/redact.ts";
 import type { AppLogLine } from "../../protocol/apps/app-log.ts";
 import { declaredSecretsOf } from "../core/app/secrets.ts";
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/records.ts";
 import { previousRunsUntil } from "../core/logs/previous-run.ts";
 import { nanoseconds } from "../core/logs/time.ts";
 import type { ContainerState, LogLine, LogRequest } from "../engine/engine.ts";

@@ -3,7 +3,7 @@ import { EdgeError } from "../../protocol/errors/errors.ts";
 import { MAX_VOLUME_APPS, MAX_VOLUMES, type VolumeList } from "../../protocol/apps/volume-list.ts";
 import { LABELS } from "../core/app/container.ts";
 import { type VolumeUse, volumeUses } from "../core/deployment/check-volumes.ts";
-import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
+import type { AppRecord, DeploymentRecord } from "../core/records.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Engine } from "../engine/engine.ts";
 import { engineVolumeName, managedVolume, volumeLock } from "../engine/volume-names.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/records.ts";
 import type { CheckResult } from "../core/doctor/checks.ts";
 import type { ConfigError } from "../config/config-error.ts";
 import { DEFAULT_TOKEN_FILE } from "../core/host/default-paths.ts";

@@ -1,5 +1,5 @@
 import { hasAgentGivenName, LABELS } from "../core/app/container.ts";
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/records.ts";
 import type { ContainerSummary, Engine } from "./engine.ts";
 
 /** A container that the agent created. */

@@ -3,7 +3,7 @@ import type { StoredFile } from "../../protocol/apps/app-files.ts";
 import { MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
 import { contentId } from "../core/app/files.ts";
 import { LABELS } from "../core/app/container.ts";
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/records.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";

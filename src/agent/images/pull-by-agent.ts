@@ -1,6 +1,6 @@
 import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
 import type { PresentImage, PullCost, ResolvedImage } from "../core/image/image.ts";
-import { costGrewEvent, summaryEvent, wholeLayerEvent } from "../core/image/pull-events.ts";
+import { costGrewEvent, summaryEvent, wholeLayerEvent } from "../core/deployment/pull-events.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import { findBudgetRefusal, projectedBytes } from "../core/image/pull-cost.ts";
 import type { RegistryAuth } from "../registry/registry.ts";

@@ -5,7 +5,7 @@ import {
   resumeEvent,
   type Sample,
   withSample,
-} from "../core/image/pull-events.ts";
+} from "../core/deployment/pull-events.ts";
 import type { FetchInterruption, TransferProgress } from "../download/ports.ts";
 import type { ImageRequest, ImageServices } from "./ports.ts";
 

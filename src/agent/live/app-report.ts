@@ -5,7 +5,7 @@ import type { AppSpec } from "../../protocol/apps/app-spec.ts";
 import { parseImageReference } from "../../protocol/apps/image-reference.ts";
 import { withoutSecretParts, withSecretTextsMasked } from "../../protocol/apps/secret-texts.ts";
 import type { HeldWork } from "../core/service/crash-loop.ts";
-import type { AppRecord, FleetMark } from "../core/deployment/record.ts";
+import type { AppRecord, FleetMark } from "../core/records.ts";
 import { reportedFiles } from "../core/app/files.ts";
 import type { RunEnd } from "../core/app/container-status.ts";
 import { runState } from "../core/app/run-state.ts";

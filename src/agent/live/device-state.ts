@@ -2,7 +2,7 @@ import { type Clock, deadline } from "../../lib/clock.ts";
 import type { DeviceFacts } from "../../protocol/apps/app-report.ts";
 import type { DeviceState } from "../../protocol/link/device-state.ts";
 import { LABELS } from "../core/app/container.ts";
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/records.ts";
 import type { Engine, EngineInfo } from "../engine/engine.ts";
 import { findManagedContainers } from "../engine/managed-containers.ts";
 import type { Host } from "../host/host.ts";

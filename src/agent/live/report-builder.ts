@@ -8,7 +8,7 @@ import { foreignChange, isSameImage } from "../core/app/app-changes.ts";
 import { LABELS } from "../core/app/container.ts";
 import { runState } from "../core/app/run-state.ts";
 import { declaredSecretsOf } from "../core/app/secrets.ts";
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/records.ts";
 import type { HeldWork } from "../core/service/crash-loop.ts";
 import { type Report, diffReports, fitToSize } from "../core/report/report.ts";
 import type { ContainerSummary, Engine, ImageFacts } from "../engine/engine.ts";

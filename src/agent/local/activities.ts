@@ -1,6 +1,6 @@
 import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
 import { toGroupEvents } from "../core/apply/group-events.ts";
-import type { DeploymentRecord } from "../core/deployment/record.ts";
+import type { DeploymentRecord } from "../core/records.ts";
 import { deploymentEntry, type HistoryEntry, timedEvent } from "../store/history.ts";
 import type { StoreChange } from "../store/store.ts";
 import type { Activity } from "./api.ts";

@@ -8,7 +8,7 @@ import { foreignText } from "../core/app/app-changes.ts";
 import { declaredSecretsOf } from "../core/app/secrets.ts";
 import { heldText } from "../core/service/crash-loop.ts";
 import { findFailedDisk } from "../core/host/disk-fault.ts";
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/records.ts";
 import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
 import type { ContainerState } from "../engine/engine.ts";
 import { findMissingDevices } from "../host/host.ts";

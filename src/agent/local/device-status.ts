@@ -5,7 +5,7 @@ import { appState } from "../core/app/app-state.ts";
 import { type HeldWork, heldText } from "../core/service/crash-loop.ts";
 import { failedDiskText, findFailedDisk } from "../core/host/disk-fault.ts";
 import type { MountEntry } from "../core/policy/mountinfo.ts";
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/records.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
 import { findMissingDevices } from "../host/host.ts";

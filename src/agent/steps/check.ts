@@ -11,7 +11,7 @@ import { isUp } from "../core/app/container-decision.ts";
 import { hasLeftoverName, LABELS } from "../core/app/container.ts";
 import { differenceNotes } from "../core/deployment/engine-differences.ts";
 import { type HostPort, hostPortsOf, includesPort } from "../core/host/host-port.ts";
-import type { AppRecord, Failure } from "../core/deployment/record.ts";
+import type { AppRecord, Failure } from "../core/records.ts";
 import { secretNotes } from "../core/deployment/secret-notes.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Step } from "../core/deployment/step.ts";

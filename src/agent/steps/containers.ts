@@ -1,5 +1,5 @@
 import { containerName } from "../core/app/container.ts";
-import type { ObservedContainer } from "../core/deployment/record.ts";
+import type { ObservedContainer } from "../core/records.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Observed, Step } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";

@@ -1,7 +1,7 @@
 import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { DeploymentRecord, Failure } from "../core/deployment/record.ts";
+import type { DeploymentRecord, Failure } from "../core/records.ts";
 import type { Observed, RunProgress } from "../core/deployment/step.ts";
 import type { ConcurrentDeployment } from "../core/deployment/check.ts";
 import type { ProtectedPath } from "../core/policy/path-policy-input.ts";

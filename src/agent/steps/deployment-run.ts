@@ -8,12 +8,7 @@ import type { ImageSource } from "../core/image/image.ts";
 import { stepEvents, runningEvent } from "../core/deployment/step-events.ts";
 import type { ConcurrentDeployment } from "../core/deployment/check.ts";
 import { secretsOfRecord, withoutAppOutput } from "../core/app/secrets.ts";
-import {
-  type DeploymentRecord,
-  type Failure,
-  withoutSpentCredentials,
-  withCurrentContainer,
-} from "../core/deployment/record.ts";
+import { type DeploymentRecord, type Failure, withoutSpentCredentials, withCurrentContainer } from "../core/records.ts";
 import { nextStep } from "../core/deployment/plan.ts";
 import type { Observed, RunProgress, Step } from "../core/deployment/step.ts";
 import { beginsTouching } from "../core/deployment/rollback.ts";

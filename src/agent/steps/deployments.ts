@@ -5,7 +5,7 @@ import { accept, acceptNew, type ChangeRequest, toRequestFailure } from "../core
 import { type CancelReason, cancelledBecause } from "../core/deployment/cancelled.ts";
 import { stepEvents } from "../core/deployment/step-events.ts";
 import type { ConcurrentDeployment } from "../core/deployment/check.ts";
-import { type AppRecord, type DeploymentRecord, newRecord } from "../core/deployment/record.ts";
+import { type AppRecord, type DeploymentRecord, newRecord } from "../core/records.ts";
 import { hostPortsOf } from "../core/host/host-port.ts";
 import { acceptGroup } from "../core/apply/accept-group.ts";
 import { requestedDeploymentId } from "../core/apply/child-id.ts";

@@ -1,4 +1,4 @@
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/records.ts";
 import type { DeployServices } from "./context.ts";
 import { NO_CONTAINERS } from "./observe.ts";
 import { INSTALLED_ORDER } from "./policy-check.ts";

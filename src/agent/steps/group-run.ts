@@ -14,7 +14,7 @@ import { fleetMarks } from "../core/apply/fleet-marks.ts";
 import { type GroupAction, type GroupPhase, nextGroupActions } from "../core/apply/next-group-actions.ts";
 import { boundPlan, planChanges, planText, type ResolvedChild, totalCost } from "../core/apply/plan-changes.ts";
 import { toRequestFailure } from "../core/deployment/accept.ts";
-import { type DeploymentRecord, type Failure, withoutSpentCredentials } from "../core/deployment/record.ts";
+import { type DeploymentRecord, type Failure, withoutSpentCredentials } from "../core/records.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { findCostRefusal } from "../core/image/pull-cost.ts";

@@ -1,4 +1,4 @@
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/records.ts";
 import type { ImageSource } from "../core/image/image.ts";
 import type { ImageRequest, LocalImage } from "../images/ports.ts";
 import { imageWork } from "../store/crash-guard.ts";

@@ -4,7 +4,7 @@ import { maskSecrets } from "../../lib/redact.ts";
 import { isUp } from "../core/app/container-decision.ts";
 import { hasLeftoverName, LABELS, leftoverName } from "../core/app/container.ts";
 import { secretsOfRecord } from "../core/app/secrets.ts";
-import type { DeploymentRecord, LeftContainer } from "../core/deployment/record.ts";
+import type { DeploymentRecord, LeftContainer } from "../core/records.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Observed, Step } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";

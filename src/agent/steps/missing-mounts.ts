@@ -1,7 +1,7 @@
 import type { AppSpec } from "../../protocol/apps/app-spec.ts";
 import { normalizePath } from "../../protocol/values/normalize-path.ts";
 import { type Bind, bindsOf, parseOwner } from "../../protocol/apps/volume-fields.ts";
-import type { Failure } from "../core/deployment/record.ts";
+import type { Failure } from "../core/records.ts";
 import { expectedMount, isVolatile } from "../core/host/missing-mount.ts";
 import { directoryOwner } from "../core/image/image-user.ts";
 import { EngineError } from "../engine/engine-error.ts";

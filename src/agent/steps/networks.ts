@@ -3,7 +3,7 @@ import type { EventContent } from "../../protocol/deployments/deployment-event.t
 import { KeyedLock } from "../../lib/keyed-lock.ts";
 import { LABELS } from "../core/app/container.ts";
 import { type AppNetwork, NETWORK_LABEL, networksOf } from "../core/app/networks.ts";
-import type { Failure } from "../core/deployment/record.ts";
+import type { Failure } from "../core/records.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { ContainerRequest, NetworkState } from "../engine/engine.ts";

@@ -1,7 +1,7 @@
 import { requestedDeploymentId } from "../core/apply/child-id.ts";
 import { isLeftover, isUp } from "../core/app/container-decision.ts";
 import { LABELS } from "../core/app/container.ts";
-import type { DeploymentRecord, ObservedContainer } from "../core/deployment/record.ts";
+import type { DeploymentRecord, ObservedContainer } from "../core/records.ts";
 import type { Observed } from "../core/deployment/step.ts";
 import type { ContainerSummary, Engine } from "../engine/engine.ts";
 import { type ManagedContainer, findManagedContainers } from "../engine/managed-containers.ts";

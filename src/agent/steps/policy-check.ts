@@ -2,7 +2,7 @@ import type { AppSpec } from "../../protocol/apps/app-spec.ts";
 import { normalizePath } from "../../protocol/values/normalize-path.ts";
 import { bindsOf } from "../../protocol/apps/volume-fields.ts";
 import type { PolicyViolation } from "../core/policy/device-policy.ts";
-import type { AppRecord, DeploymentRecord, Failure } from "../core/deployment/record.ts";
+import type { AppRecord, DeploymentRecord, Failure } from "../core/records.ts";
 import { type PolicyCheckPhase, listsDevices, restrictsMounts } from "../core/policy/mount-rules.ts";
 import { containerIdOf, type MountEntry } from "../core/policy/mountinfo.ts";
 import type { AppPaths, ProtectedPath, PathPolicyInput } from "../core/policy/path-policy-input.ts";

@@ -2,7 +2,7 @@ import { bindsOf } from "../../protocol/apps/volume-fields.ts";
 import { isUp } from "../core/app/container-decision.ts";
 import type { RestartPolicy } from "../core/app/restart-policy.ts";
 import { deadline, unixNow } from "../../lib/clock.ts";
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/records.ts";
 import { restrictsMounts } from "../core/policy/mount-rules.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
 import { findAppContainers } from "../engine/managed-containers.ts";

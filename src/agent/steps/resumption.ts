@@ -1,5 +1,5 @@
 import { crashFailure } from "../core/service/crash-loop.ts";
-import type { DeploymentRecord, Failure } from "../core/deployment/record.ts";
+import type { DeploymentRecord, Failure } from "../core/records.ts";
 import { deploymentWork } from "../store/crash-guard.ts";
 import { pendingDeployments } from "../store/pending-deployments.ts";
 import type { DeployServices } from "./context.ts";

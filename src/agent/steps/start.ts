@@ -1,7 +1,7 @@
 import type { AppSpec } from "../../protocol/apps/app-spec.ts";
 import { type PortConflict, portInUseRefusal, toRefusalFailure } from "../core/deployment/check.ts";
 import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
-import type { Failure } from "../core/deployment/record.ts";
+import type { Failure } from "../core/records.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";

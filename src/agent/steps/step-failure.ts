@@ -2,7 +2,7 @@ import { EdgeError } from "../../protocol/errors/errors.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import type { DeploymentStep } from "../../protocol/deployments/deployment-event.ts";
 import { secretsOfRecord } from "../core/app/secrets.ts";
-import type { DeploymentRecord, Failure } from "../core/deployment/record.ts";
+import type { DeploymentRecord, Failure } from "../core/records.ts";
 import { failureOf } from "../core/deployment/failure.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { DownloadError } from "../download/download-error.ts";

@@ -1,6 +1,6 @@
 import { updateChange } from "../core/app/app-changes.ts";
-import type { Repair } from "../core/app/repair.ts";
-import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
+import type { Repair } from "../core/deployment/repair.ts";
+import type { AppRecord, DeploymentRecord } from "../core/records.ts";
 import type { Step, RecordStep } from "../core/deployment/step.ts";
 import type { StoreChange } from "../store/store.ts";
 import { runCheck } from "./check.ts";

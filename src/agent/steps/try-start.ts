@@ -1,6 +1,6 @@
 import type { AppSpec } from "../../protocol/apps/app-spec.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/records.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import { missingDeviceFailure } from "./check.ts";

@@ -2,7 +2,7 @@ import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { declaredSecretsOfRecord } from "../core/app/secrets.ts";
-import type { Failure } from "../core/deployment/record.ts";
+import type { Failure } from "../core/records.ts";
 import { type HealthLimit, healthLimit, healthLimitText, seconds } from "../core/deployment/health-limit.ts";
 import { type Baseline, evaluateSample, type VerifyWindow } from "../core/deployment/verify.ts";
 import type { ContainerState } from "../engine/engine.ts";

@@ -1,7 +1,7 @@
 import type { StatementSync } from "node:sqlite";
 import { type EventContent, isFinal } from "../../protocol/deployments/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { DeploymentRecord } from "../core/deployment/record.ts";
+import type { DeploymentRecord } from "../core/records.ts";
 import type { OutboxEvent } from "./outbox.ts";
 
 /** Prefix of the boot id, long enough to distinguish boots; stored with every event. */

@@ -7,7 +7,7 @@ import {
   type EventContent,
 } from "../../protocol/deployments/deployment-event.ts";
 import { withoutTimings } from "../../protocol/deployments/deployment-timings.ts";
-import type { DeploymentRecord } from "../core/deployment/record.ts";
+import type { DeploymentRecord } from "../core/records.ts";
 import { anyObject } from "../../protocol/values/scalars.ts";
 
 /** Entries kept of each kind; older ones are removed. */

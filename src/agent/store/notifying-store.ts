@@ -1,6 +1,6 @@
 import type { LedgerStore } from "../core/traffic/ledger-store.ts";
 import type { OutboxEvent } from "./outbox.ts";
-import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
+import type { AppRecord, DeploymentRecord } from "../core/records.ts";
 import type { HistoryEntry } from "./history.ts";
 import type { AgentStore, StoreChange } from "./store.ts";
 

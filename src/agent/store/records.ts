@@ -6,7 +6,7 @@ import { deployOptionsSchema } from "../../protocol/apps/deploy-request.ts";
 import { deploymentActionSchema } from "../../protocol/deployments/deployment-action.ts";
 import { deploymentStepSchema } from "../../protocol/deployments/deployment-event.ts";
 import { isErrorCode } from "../../protocol/errors/errors.ts";
-import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
+import type { AppRecord, DeploymentRecord } from "../core/records.ts";
 import { anyObject } from "../../protocol/values/scalars.ts";
 
 /*

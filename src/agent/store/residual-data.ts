@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { hasResidualData, markResidualData, scrub } from "../../lib/sqlite.ts";
 import { secretsOfRecord } from "../core/app/secrets.ts";
-import type { DeploymentRecord } from "../core/deployment/record.ts";
+import type { DeploymentRecord } from "../core/records.ts";
 
 type SecretValues = ReadonlySet<string>;
 

@@ -9,7 +9,7 @@ import { openSnapshot } from "../../lib/sqlite-snapshot.ts";
 import { openSqlite, transaction, unsyncedTransaction } from "../../lib/sqlite.ts";
 import { isReadOnlyDisk } from "../../lib/read-only-disk.ts";
 import { toGroupEvents } from "../core/apply/group-events.ts";
-import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
+import type { AppRecord, DeploymentRecord } from "../core/records.ts";
 import type { OutboxEvent } from "./outbox.ts";
 import { DeploymentTables } from "./deployment-tables.ts";
 import type { DiskReserve } from "./disk-reserve.ts";

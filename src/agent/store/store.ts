@@ -1,5 +1,5 @@
 import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
-import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
+import type { AppRecord, DeploymentRecord } from "../core/records.ts";
 import type { LedgerStore } from "../core/traffic/ledger-store.ts";
 import type { OutboxEvent } from "./outbox.ts";
 import type { HistoryEntry } from "./history.ts";

@@ -1,4 +1,4 @@
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/records.ts";
 import type { AgentStore } from "./store.ts";
 
 /**

@@ -2,7 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { StreamChannelId } from "../../protocol/link/stream-data.ts";
 import type { StreamEnd, StreamKind, StreamParams } from "../../protocol/link/streams.ts";
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/records.ts";
 import type { RemoteAccess } from "../core/policy/remote-access.ts";
 import type { ContainerAccess } from "../engine/container-access.ts";
 import type { Engine } from "../engine/engine.ts";

@@ -8,7 +8,7 @@ import { EdgeError } from "../../protocol/errors/errors.ts";
 import { toInvalidRequest } from "../../protocol/errors/request-error.ts";
 import { IN_WORDS } from "../../protocol/values/issue-words.ts";
 import { toRequestFailure } from "../core/deployment/accept.ts";
-import { type DeploymentRecord, type Failure, newRecord } from "../core/deployment/record.ts";
+import { type DeploymentRecord, type Failure, newRecord } from "../core/records.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { BlobDownloader } from "../download/blob-download.ts";
 import type { Ledger } from "../ledger/ledger.ts";

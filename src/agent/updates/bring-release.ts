@@ -20,7 +20,7 @@ import { readReleases } from "../../lib/release/releases-state.ts";
 import { type Statement, verifiedStatement } from "../../lib/release/statement.ts";
 import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
-import type { AgentUpdateState, DeploymentRecord } from "../core/deployment/record.ts";
+import type { AgentUpdateState, DeploymentRecord } from "../core/records.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { PullCost } from "../core/image/image.ts";
 import { findBudgetRefusal, findCostRefusal, projectedBytes } from "../core/image/pull-cost.ts";

@@ -1,7 +1,7 @@
 import type { DeploymentStep } from "../../protocol/deployments/deployment-event.ts";
 import { type ErrorCode, errorEntry } from "../../protocol/errors/errors.ts";
 import type { ReleaseErrorCode } from "../../lib/release/release-error.ts";
-import type { Failure } from "../core/deployment/record.ts";
+import type { Failure } from "../core/records.ts";
 
 /** The code of the error table for each refusal of the updater, which another version may name otherwise. */
 const CODES: Readonly<Record<ReleaseErrorCode, ErrorCode>> = {

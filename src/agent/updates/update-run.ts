@@ -6,7 +6,7 @@ import { readReleases, type ReleasesState, TRIAL_TICK_S } from "../../lib/releas
 import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import { failEvent } from "../core/deployment/fail-event.ts";
-import type { AgentUpdateState, DeploymentRecord, Failure } from "../core/deployment/record.ts";
+import type { AgentUpdateState, DeploymentRecord, Failure } from "../core/records.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import { formatSize } from "../core/text.ts";
 import { followUpdate, type UpdateCourse } from "../core/updates/follow-update.ts";

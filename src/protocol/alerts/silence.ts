@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { selectorSchema } from "../fleets/selector.ts";
-import { displayText } from "../values/display-text.ts";
+import { displayText } from "../values/sanitized-text.ts";
 import { unixSeconds } from "../values/scalars.ts";
 import { alertConditionSchema } from "./condition.ts";
 

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type DeploymentRecord, newApp, newRecord } from "../../../src/agent/core/deployment/record.ts";
+import { type DeploymentRecord, newApp, newRecord } from "../../../src/agent/core/records.ts";
 import { openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
 import { type AgentStore, StoreError } from "../../../src/agent/store/store.ts";
 import { parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";

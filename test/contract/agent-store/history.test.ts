@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { newRecord } from "../../../src/agent/core/deployment/record.ts";
+import { newRecord } from "../../../src/agent/core/records.ts";
 import {
   MAX_HISTORY_ENTRIES,
   MAX_HISTORY_EXCESS_ENTRIES,

@@ -2,7 +2,7 @@ import { cpSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type DeploymentRecord, newApp, newRecord } from "../../../src/agent/core/deployment/record.ts";
+import { type DeploymentRecord, newApp, newRecord } from "../../../src/agent/core/records.ts";
 import { openSqliteReader, openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
 import type { AgentStore, StoreChange } from "../../../src/agent/store/store.ts";
 import { type AppSpec, parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { extract } from "tar-stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { newApp, newRecord } from "../../../src/agent/core/deployment/record.ts";
+import { newApp, newRecord } from "../../../src/agent/core/records.ts";
 import { openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";

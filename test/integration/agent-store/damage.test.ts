@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { newApp, newRecord } from "../../../src/agent/core/deployment/record.ts";
+import { newApp, newRecord } from "../../../src/agent/core/records.ts";
 import { openStore } from "../../../src/agent/store/open-store.ts";
 import { type AgentStore, StoreError } from "../../../src/agent/store/store.ts";
 import { parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
-import { newRecord } from "../../../src/agent/core/deployment/record.ts";
+import { newRecord } from "../../../src/agent/core/records.ts";
 import { openStore } from "../../../src/agent/store/open-store.ts";
 import { StoreError } from "../../../src/agent/store/store.ts";
 import { parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";

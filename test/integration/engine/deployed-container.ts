@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { AppRecord } from "../../../src/agent/core/deployment/record.ts";
+import type { AppRecord } from "../../../src/agent/core/records.ts";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
 import type { ContainerRequest, Engine } from "../../../src/agent/engine/engine.ts";
 import { readAppLog } from "../../../src/agent/apps/app-log.ts";

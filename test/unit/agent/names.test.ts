@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { findRefusal } from "../../../src/agent/core/deployment/check.ts";
 import { oldVersionName, newVersionName, containerName, LABELS } from "../../../src/agent/core/app/container.ts";
-import { newApp } from "../../../src/agent/core/deployment/record.ts";
+import { newApp } from "../../../src/agent/core/records.ts";
 import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
 import { parseAppSpec, parseNewAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 import { AgentRig } from "../../support/agent-rig.ts";

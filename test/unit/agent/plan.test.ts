@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { containerName } from "../../../src/agent/core/app/container.ts";
-import { newRecord } from "../../../src/agent/core/deployment/record.ts";
+import { newRecord } from "../../../src/agent/core/records.ts";
 import { nextStep } from "../../../src/agent/core/deployment/plan.ts";
 import { parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 import { deploymentActionSchema } from "../../../src/protocol/deployments/deployment-action.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { LABELS } from "../../../src/agent/core/app/container.ts";
-import { type Failure, newRecord } from "../../../src/agent/core/deployment/record.ts";
+import { type Failure, newRecord } from "../../../src/agent/core/records.ts";
 import type { EngineMethod } from "../../support/fake-engine/faults.ts";
 import type { AgentRig } from "../../support/agent-rig.ts";
 import { deployedApps } from "../../support/reconciler-rig.ts";

@@ -3,7 +3,7 @@ import { storedFiles } from "../../../protocol/apps/app-files.ts";
 import { normalizePath } from "../../../protocol/values/normalize-path.ts";
 import { oldVersionName, newVersionName, LABELS } from "./container.ts";
 import { type MountedPath, volumesOfContainer } from "./volume-extras.ts";
-import { type AppRecord, newApp } from "../deployment/record.ts";
+import { type AppRecord, newApp } from "../records.ts";
 import { parseBoundedJson } from "../../../protocol/values/bounded-json.ts";
 
 /** A container that carries the agent's labels and is unknown to the store. */

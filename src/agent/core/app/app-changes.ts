@@ -2,7 +2,7 @@ import { type AppChange, MAX_CHANGED_FIELDS } from "../../../protocol/apps/app-c
 import { normalizePath } from "../../../protocol/values/normalize-path.ts";
 import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 import { bindsOf } from "../../../protocol/apps/volume-fields.ts";
-import type { AppRecord, DeploymentRecord } from "../deployment/record.ts";
+import type { AppRecord, DeploymentRecord } from "../records.ts";
 
 interface FoundPort {
   readonly hostPort: number;

@@ -1,4 +1,4 @@
-import type { AppRecord } from "../deployment/record.ts";
+import type { AppRecord } from "../records.ts";
 import { formatTimes } from "../text.ts";
 import { isUp } from "./container-decision.ts";
 import type { ContainerSnapshot, RunEnd } from "./container-status.ts";

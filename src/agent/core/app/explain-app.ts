@@ -1,4 +1,4 @@
-import type { AppRecord } from "../deployment/record.ts";
+import type { AppRecord } from "../records.ts";
 import { capitalize, formatTimes } from "../text.ts";
 import {
   type AppContainerState,

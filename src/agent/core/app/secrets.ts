@@ -1,7 +1,7 @@
 import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 import { secretTexts, valueAndParts } from "../../../protocol/apps/secret-texts.ts";
 import { contentId, secretLines } from "./files.ts";
-import type { DeploymentRecord } from "../deployment/record.ts";
+import type { DeploymentRecord } from "../records.ts";
 
 /*
  * What is masked where. No value of an app's environment may appear in texts of the agent: logs, messages of events and

@@ -9,7 +9,7 @@ import { invalidRequest, type RequestIssue, toInvalidRequest } from "../../../pr
 import { containerName } from "../app/container.ts";
 import type { TakeFiles } from "../app/files.ts";
 import { accept, acceptNew, toRequestFailure } from "../deployment/accept.ts";
-import { type AppRecord, type DeploymentRecord, newRecord } from "../deployment/record.ts";
+import { type AppRecord, type DeploymentRecord, newRecord } from "../records.ts";
 import type { FleetImages } from "../image/fleet-images.ts";
 import { inOrder, type OrderedChange, withHandovers } from "./order.ts";
 import { childId } from "./child-id.ts";

@@ -1,4 +1,4 @@
-import type { AppRecord, DeploymentRecord } from "../deployment/record.ts";
+import type { AppRecord, DeploymentRecord } from "../records.ts";
 
 /**
  * Returns the apps whose fleet mark changes with the end of a group, with their new marks. A success marks every app of the

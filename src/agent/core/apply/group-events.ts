@@ -1,7 +1,7 @@
 import type { ApplyVerdict, PlannedChange } from "../../../protocol/apps/apply.ts";
 import { type EventContent, isFinal } from "../../../protocol/deployments/deployment-event.ts";
 import { errorEntry } from "../../../protocol/errors/errors.ts";
-import type { DeploymentRecord, Failure } from "../deployment/record.ts";
+import type { DeploymentRecord, Failure } from "../records.ts";
 import { formatSize } from "../text.ts";
 import { isChanged } from "./next-group-actions.ts";
 

@@ -1,4 +1,4 @@
-import type { DeploymentRecord } from "../deployment/record.ts";
+import type { DeploymentRecord } from "../records.ts";
 import type { Step } from "../deployment/step.ts";
 
 /** How far the deployment of an app may go: it parks before the first step that its phase does not permit. */

@@ -1,5 +1,5 @@
 import type { PlannedChange } from "../../../protocol/apps/apply.ts";
-import type { DeploymentRecord } from "../deployment/record.ts";
+import type { DeploymentRecord } from "../records.ts";
 import { type ImageSource, NO_COST, type PullCost } from "../image/image.ts";
 import { computePullCost, costDetails } from "../image/pull-cost.ts";
 import { diffSpec } from "./diff-spec.ts";

@@ -6,8 +6,7 @@ import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { invalidRequest, type RequestIssue } from "../../../protocol/errors/request-error.ts";
 import { MASKED_VALUE } from "../../../protocol/apps/secret-texts.ts";
 import { takeNoFiles, type TakeFiles, toStoredSpec } from "../app/files.ts";
-import type { AppRecord, DeploymentRecord, Failure } from "./record.ts";
-import { newRecord } from "./record.ts";
+import { type AppRecord, type DeploymentRecord, type Failure, newRecord } from "../records.ts";
 
 /** A requested change of an installed app. */
 export interface ChangeRequest {

@@ -1,5 +1,5 @@
 import type { ControlFrame } from "../../../protocol/link/frames.ts";
-import type { Failure } from "./record.ts";
+import type { Failure } from "../records.ts";
 
 export type CancelReason = Extract<ControlFrame, { type: "cancel" }>["reason"];
 

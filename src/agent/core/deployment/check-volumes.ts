@@ -1,6 +1,6 @@
 import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 import { namedVolumesOf } from "../../../protocol/apps/volume-fields.ts";
-import type { AppRecord, DeploymentRecord } from "./record.ts";
+import type { AppRecord, DeploymentRecord } from "../records.ts";
 import type { Refusal } from "./check.ts";
 
 /** An app's use of a volume that the agent manages. */

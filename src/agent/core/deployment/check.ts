@@ -9,7 +9,7 @@ import { oldVersionName, newVersionName, containerName } from "../app/container.
 import { type HostPort, hostPortsOf, includesPort, toHostPort } from "../host/host-port.ts";
 import type { PolicyViolation } from "../policy/policy.ts";
 import { findVolumeConflict, type VolumeState } from "./check-volumes.ts";
-import type { Failure } from "./record.ts";
+import type { Failure } from "../records.ts";
 import { formatWholeMegabytes } from "../text.ts";
 
 /** Fewer are not enough for the files of an image. */

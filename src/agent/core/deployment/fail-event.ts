@@ -1,6 +1,6 @@
 import type { EventContent } from "../../../protocol/deployments/deployment-event.ts";
 import { errorEntry } from "../../../protocol/errors/errors.ts";
-import type { DeploymentRecord, Failure } from "./record.ts";
+import type { DeploymentRecord, Failure } from "../records.ts";
 import { mayExit } from "../app/restart-policy.ts";
 
 /** Returns the final event of a failed deployment: what went wrong, and in what state the previous app is. */

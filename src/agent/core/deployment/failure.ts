@@ -2,7 +2,7 @@ import type { DeploymentStep } from "../../../protocol/deployments/deployment-ev
 import { type ErrorCode, errorEntry } from "../../../protocol/errors/errors.ts";
 import type { DownloadErrorKind, EngineErrorKind, RegistryErrorKind } from "../error-kind.ts";
 import { pullHint } from "../image/pull-hint.ts";
-import type { Failure } from "./record.ts";
+import type { Failure } from "../records.ts";
 
 interface PullOrEngineError {
   readonly kind: EngineErrorKind | RegistryErrorKind | DownloadErrorKind;

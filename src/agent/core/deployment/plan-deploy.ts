@@ -1,5 +1,5 @@
 import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
-import { type DeploymentRecord, newApp } from "./record.ts";
+import { type DeploymentRecord, newApp } from "../records.ts";
 import { nextImageStep } from "./plan-image.ts";
 import type { Observed, RunProgress, Step } from "./step.ts";
 

@@ -1,5 +1,5 @@
 import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
-import type { DeploymentRecord } from "./record.ts";
+import type { DeploymentRecord } from "../records.ts";
 import { NO_COST } from "../image/image.ts";
 import type { RunProgress, Step } from "./step.ts";
 

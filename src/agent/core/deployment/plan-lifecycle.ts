@@ -1,5 +1,5 @@
 import { hasTemporaryName } from "../app/container.ts";
-import type { AppRecord, ObservedContainer } from "./record.ts";
+import type { AppRecord, ObservedContainer } from "../records.ts";
 import type { CreateStep, Observed, RunProgress, Step } from "./step.ts";
 
 /** Order: stop, remove the containers, remove the app's record. Data in mounted directories is kept. */

@@ -1,7 +1,7 @@
 import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 import { canonicalSpec, containerName } from "../app/container.ts";
 import { isSameRepository } from "../image/known-digest.ts";
-import type { AppRecord, DeploymentRecord } from "./record.ts";
+import type { AppRecord, DeploymentRecord } from "../records.ts";
 import { nextImageStep } from "./plan-image.ts";
 import type { Observed, RunProgress, Step } from "./step.ts";
 

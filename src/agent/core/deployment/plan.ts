@@ -1,4 +1,4 @@
-import type { AppRecord, DeploymentRecord } from "./record.ts";
+import type { AppRecord, DeploymentRecord } from "../records.ts";
 import { nextDeployStep } from "./plan-deploy.ts";
 import { nextRemoveStep, nextStartStep, nextStopStep } from "./plan-lifecycle.ts";
 import { nextUpdateStep } from "./plan-update.ts";

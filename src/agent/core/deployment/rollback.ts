@@ -1,5 +1,5 @@
 import { hasTemporaryName } from "../app/container.ts";
-import type { AppRecord, DeploymentRecord, Failure } from "./record.ts";
+import type { AppRecord, DeploymentRecord, Failure } from "../records.ts";
 import { installedContainers, leftoverStepFor, recreateStep } from "./plan-lifecycle.ts";
 import { staysExited } from "../app/restart-policy.ts";
 import type { Observed, RunProgress, Step } from "./step.ts";

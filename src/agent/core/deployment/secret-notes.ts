@@ -2,7 +2,7 @@ import type { EventContent } from "../../../protocol/deployments/deployment-even
 import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 import { looksSecret } from "../../../protocol/apps/secret-names.ts";
 import { secretTexts } from "../../../protocol/apps/secret-texts.ts";
-import type { DeploymentRecord } from "./record.ts";
+import type { DeploymentRecord } from "../records.ts";
 import { runningEvent } from "./step-events.ts";
 
 type Variable = AppSpec["environments"][number];

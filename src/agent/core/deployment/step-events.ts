@@ -1,6 +1,6 @@
 import type { EventContent } from "../../../protocol/deployments/deployment-event.ts";
 import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
-import type { DeploymentRecord } from "./record.ts";
+import type { DeploymentRecord } from "../records.ts";
 import { costDetails, costText } from "../image/pull-cost.ts";
 import { failEvent } from "./fail-event.ts";
 import { mayExit } from "../app/restart-policy.ts";

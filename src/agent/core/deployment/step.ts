@@ -1,6 +1,6 @@
 import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 import type { ImageSource, PresentImage, PullCost } from "../image/image.ts";
-import type { AppRecord, Failure, ObservedContainer, SuccessKind } from "./record.ts";
+import type { AppRecord, Failure, ObservedContainer, SuccessKind } from "../records.ts";
 
 /** One idempotent operation of a deployment. Each kind has an executor in `agent/steps`, except record steps. */
 export type Step =

@@ -1,5 +1,5 @@
 import { parseImageReference } from "../../../protocol/apps/image-reference.ts";
-import type { AppRecord, DeploymentRecord } from "../deployment/record.ts";
+import type { AppRecord, DeploymentRecord } from "../records.ts";
 import { matchesReference, type PresentImage, type PulledImage } from "./image-cleanup.ts";
 
 /** The images that a fleet keeps on the device while a rollout may go back to them. */

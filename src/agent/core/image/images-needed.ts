@@ -1,4 +1,4 @@
-import type { AppRecord, DeploymentRecord } from "../deployment/record.ts";
+import type { AppRecord, DeploymentRecord } from "../records.ts";
 
 /** Images that must stay on the device. */
 export interface ImagesNeeded {

@@ -1,4 +1,4 @@
-import type { Refusal } from "../deployment/check.ts";
+import type { Failure } from "../records.ts";
 import { formatPart, formatSize } from "../text.ts";
 import type { Descriptor, PullCost, ResolvedImage } from "./image.ts";
 
@@ -66,6 +66,9 @@ function unpackedSize({ mediaType, size }: Descriptor): number {
 function sum(sizes: readonly number[]): number {
   return sizes.reduce((total, size) => total + size, 0);
 }
+
+/** Why an image is not pulled. */
+type Refusal = Omit<Failure, "step">;
 
 /** Limits on the cost of an image, in bytes; `undefined` for no limit. */
 export interface CostLimits {

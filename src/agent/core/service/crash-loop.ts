@@ -1,4 +1,4 @@
-import type { Failure } from "../deployment/record.ts";
+import type { Failure } from "../records.ts";
 import type { DeploymentStep } from "../../../protocol/deployments/deployment-event.ts";
 import { formatTimeLeft, formatTimes } from "../text.ts";
 

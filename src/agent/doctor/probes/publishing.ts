@@ -4,7 +4,7 @@ import type { CheckResult } from "../../core/doctor/checks.ts";
 import { LABELS } from "../../core/app/container.ts";
 import { networksOf } from "../../core/app/networks.ts";
 import { restartText } from "../../core/deployment/failure.ts";
-import type { AppRecord } from "../../core/deployment/record.ts";
+import type { AppRecord } from "../../core/records.ts";
 import { EngineError } from "../../engine/engine-error.ts";
 import { enginePrefix } from "../../engine/engine-prefix.ts";
 import { needsEngineRestart } from "../../engine/engine-troubles.ts";

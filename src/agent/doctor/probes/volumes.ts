@@ -2,7 +2,7 @@ import { readdir, readFile, stat, statfs } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { normalizePath } from "../../../protocol/values/normalize-path.ts";
 import { bindsOf } from "../../../protocol/apps/volume-fields.ts";
-import type { AppRecord } from "../../core/deployment/record.ts";
+import type { AppRecord } from "../../core/records.ts";
 import type { CheckResult } from "../../core/doctor/checks.ts";
 import { failedDiskAdvice, findFailedDisk } from "../../core/host/disk-fault.ts";
 import { describeDiskFault } from "../../core/host/disk-fault.ts";

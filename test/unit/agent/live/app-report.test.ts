@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { declaredSecretsOf } from "../../../../src/agent/core/app/secrets.ts";
-import { newApp } from "../../../../src/agent/core/deployment/record.ts";
+import { newApp } from "../../../../src/agent/core/records.ts";
 import { toAppReport, withSecretsMasked } from "../../../../src/agent/live/app-report.ts";
 import { appReportSchema } from "../../../../src/protocol/apps/app-report.ts";
 import { parseAppSpec } from "../../../../src/protocol/apps/app-spec.ts";

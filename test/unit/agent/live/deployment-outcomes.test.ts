@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type DeploymentRecord, newApp, newRecord } from "../../../../src/agent/core/deployment/record.ts";
+import { type DeploymentRecord, newApp, newRecord } from "../../../../src/agent/core/records.ts";
 import { readDeploymentOutcomes } from "../../../../src/agent/live/deployment-outcomes.ts";
 import { openSqliteStore } from "../../../../src/agent/store/sqlite-store.ts";
 import { parseAppSpec } from "../../../../src/protocol/apps/app-spec.ts";

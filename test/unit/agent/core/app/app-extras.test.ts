@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import { adopt } from "../../../../../src/agent/core/app/adopt.ts";
 import { canonicalSpec, extrasOf, hasExtras, LABELS } from "../../../../../src/agent/core/app/container.ts";
 import { toSecretsLabel } from "../../../../../src/agent/core/app/secrets.ts";
-import { newApp } from "../../../../../src/agent/core/deployment/record.ts";
-import { nextRepair } from "../../../../../src/agent/core/app/repair.ts";
+import { newApp } from "../../../../../src/agent/core/records.ts";
+import { nextRepair } from "../../../../../src/agent/core/deployment/repair.ts";
 import { evaluateSample } from "../../../../../src/agent/core/deployment/verify.ts";
 import { type AppSpec, parseAppSpec } from "../../../../../src/protocol/apps/app-spec.ts";
 

@@ -6,7 +6,7 @@ import {
   MAX_PARALLEL_APPS,
   nextGroupActions,
 } from "../../../../../src/agent/core/apply/next-group-actions.ts";
-import { type DeploymentRecord, type Failure, newRecord } from "../../../../../src/agent/core/deployment/record.ts";
+import { type DeploymentRecord, type Failure, newRecord } from "../../../../../src/agent/core/records.ts";
 import type { AppDependency } from "../../../../../src/protocol/apps/apply.ts";
 
 /** What an app of a random group does. */

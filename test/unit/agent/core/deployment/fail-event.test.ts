@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { failEvent } from "../../../../../src/agent/core/deployment/fail-event.ts";
-import { type Failure, newApp, newRecord } from "../../../../../src/agent/core/deployment/record.ts";
+import { type Failure, newApp, newRecord } from "../../../../../src/agent/core/records.ts";
 import { parseAppSpec } from "../../../../../src/protocol/apps/app-spec.ts";
 import { errorEntry } from "../../../../../src/protocol/errors/errors.ts";
 

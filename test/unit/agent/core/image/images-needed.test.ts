@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { newApp, newRecord } from "../../../../../src/agent/core/deployment/record.ts";
+import { newApp, newRecord } from "../../../../../src/agent/core/records.ts";
 import { imagesNeeded } from "../../../../../src/agent/core/image/images-needed.ts";
 import { parseAppSpec } from "../../../../../src/protocol/apps/app-spec.ts";
 

@@ -1,11 +1,11 @@
-import type { AgentUpdate } from "../../../protocol/agents/agent-update.ts";
-import type { AppChange } from "../../../protocol/apps/app-change.ts";
-import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
-import type { Apply, AppDependency } from "../../../protocol/apps/apply.ts";
-import type { DeployOptions } from "../../../protocol/apps/deploy-request.ts";
-import type { DeploymentAction } from "../../../protocol/deployments/deployment-action.ts";
-import type { DeploymentStep } from "../../../protocol/deployments/deployment-event.ts";
-import type { ErrorCode, ErrorDetails } from "../../../protocol/errors/errors.ts";
+import type { AgentUpdate } from "../../protocol/agents/agent-update.ts";
+import type { AppChange } from "../../protocol/apps/app-change.ts";
+import type { AppSpec } from "../../protocol/apps/app-spec.ts";
+import type { Apply, AppDependency } from "../../protocol/apps/apply.ts";
+import type { DeployOptions } from "../../protocol/apps/deploy-request.ts";
+import type { DeploymentAction } from "../../protocol/deployments/deployment-action.ts";
+import type { DeploymentStep } from "../../protocol/deployments/deployment-event.ts";
+import type { ErrorCode, ErrorDetails } from "../../protocol/errors/errors.ts";
 
 /** Why a deployment does not succeed. */
 export interface Failure {

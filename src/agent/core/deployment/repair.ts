@@ -1,11 +1,11 @@
-import type { AppRecord } from "../deployment/record.ts";
-import { hasLeftoverName, hasTemporaryName } from "./container.ts";
-import { type AppNetwork, missingNetworks } from "./networks.ts";
-import { decisionOn, isLeftover } from "./container-decision.ts";
-import type { ContainerStatus } from "./container-status.ts";
-import { recreateStep } from "../deployment/plan-lifecycle.ts";
-import { type EndedRun, staysExited } from "./restart-policy.ts";
-import type { Step } from "../deployment/step.ts";
+import type { AppRecord } from "../records.ts";
+import { hasLeftoverName, hasTemporaryName } from "../app/container.ts";
+import { type AppNetwork, missingNetworks } from "../app/networks.ts";
+import { decisionOn, isLeftover } from "../app/container-decision.ts";
+import type { ContainerStatus } from "../app/container-status.ts";
+import { recreateStep } from "./plan-lifecycle.ts";
+import { type EndedRun, staysExited } from "../app/restart-policy.ts";
+import type { Step } from "./step.ts";
 
 /** A container of an installed app, as the engine reports it. */
 export interface AppContainer {

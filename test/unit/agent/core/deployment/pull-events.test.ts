@@ -7,7 +7,7 @@ import {
   type Sample,
   summaryEvent,
   withSample,
-} from "../../../../../src/agent/core/image/pull-events.ts";
+} from "../../../../../src/agent/core/deployment/pull-events.ts";
 
 const steadily = (bytesPerSecond: number, seconds: number): Sample[] => {
   let samples: Sample[] = [];

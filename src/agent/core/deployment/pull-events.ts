@@ -1,6 +1,6 @@
 import type { EventContent } from "../../../protocol/deployments/deployment-event.ts";
 import { formatPart, formatSize, formatRate, formatTimeLeft, formatTimes } from "../text.ts";
-import { runningEvent } from "../deployment/step-events.ts";
+import { runningEvent } from "./step-events.ts";
 
 /** Bytes received at a point in time. */
 export interface Sample {
