@@ -11,6 +11,8 @@ export type FrameOf<T extends ControlFrame["type"]> = Extract<ControlFrame, { ty
 export interface FakeDeviceOptions {
   /** Ids of the deployments `hello` lists. */
   readonly held?: readonly string[];
+  /** Version of the agent in `hello`. */
+  readonly agentVersion?: string;
   /** Protocol version in `hello`. */
   readonly protocol?: number;
   /** Id of its boot, by which devices with one token are told apart. */
@@ -86,9 +88,9 @@ export class FakeDevice implements AsyncDisposable {
     return device;
   }
 
-  hello({ held = [], protocol = PROTOCOL_VERSION }: FakeDeviceOptions = {}): void {
+  hello({ held = [], protocol = PROTOCOL_VERSION, agentVersion = "0.0.0-test" }: FakeDeviceOptions = {}): void {
     const deployments = held.map((id) => ({ deployment_id: id }));
-    this.send({ type: "hello", protocol, agent_version: "0.0.0-test", deployments });
+    this.send({ type: "hello", protocol, agent_version: agentVersion, deployments });
   }
 
   ack(deploymentId: string): void {
@@ -134,18 +136,21 @@ export class FakeDevice implements AsyncDisposable {
     this.#socket.send(typeof frame === "string" || Buffer.isBuffer(frame) ? frame : JSON.stringify(frame));
   }
 
-  /** Returns the next frame of this type, skipping others. Rejects after `MAX_WAIT_MS`, or when the connection is closed. */
-  async next<T extends ControlFrame["type"]>(type: T): Promise<FrameOf<T>> {
+  /** Returns the next frame of one of these types, skipping others. Rejects after `MAX_WAIT_MS`, or when the connection is closed. */
+  async next<T extends ControlFrame["type"]>(...types: readonly T[]): Promise<FrameOf<T>> {
     const deadline = performance.now() + MAX_WAIT_MS;
     for (;;) {
       while (this.#consumed < this.received.length) {
         const frame = this.received[this.#consumed++];
-        if (frame?.type === type) return frame as FrameOf<T>;
+        if (frame && (types as readonly string[]).includes(frame.type)) return frame as FrameOf<T>;
       }
       const left = deadline - performance.now();
       if (left <= 0)
-        throw new Error(`no ${type} within ${MAX_WAIT_MS} ms; received: ${JSON.stringify(this.received.slice(-10))}`);
-      if (this.#socket.readyState === WebSocket.CLOSED) throw new Error(`connection closed before ${type}`);
+        throw new Error(
+          `no ${types.join(" or ")} within ${MAX_WAIT_MS} ms; received: ${JSON.stringify(this.received.slice(-10))}`,
+        );
+      if (this.#socket.readyState === WebSocket.CLOSED)
+        throw new Error(`connection closed before ${types.join(" or ")}`);
       await this.#wait(left);
     }
   }

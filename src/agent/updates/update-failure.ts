@@ -11,7 +11,7 @@ const CODES: Readonly<Record<ReleaseErrorCode, ErrorCode>> = {
   no_keys: "AgentUpdateKeysMissing",
   untrusted_key: "AgentReleaseUntrusted",
   digest_mismatch: "AgentReleaseUntrusted",
-  wrong_architecture: "AgentReleaseInvalid",
+  wrong_architecture: "AgentArchitectureMissing",
   unsafe_content: "AgentReleaseInvalid",
   insufficient_disk: "InsufficientDisk",
   not_executable: "AgentUpdateFailed",

@@ -1,9 +1,12 @@
 import { createHash } from "node:crypto";
 import { Semaphore } from "../../lib/semaphore.ts";
+import { AGENT_APP } from "../../protocol/agents/agent-update.ts";
 import { type Apply, applySchema } from "../../protocol/apps/apply.ts";
 import { EdgeError, type ErrorCode } from "../../protocol/errors/errors.ts";
 import type { AuditOrigin } from "../accounts/audit-entry.ts";
+import type { AppCommand } from "../core/command.ts";
 import { attemptKey, attemptRequest } from "../core/fleets/attempt.ts";
+import { agentRequest, type AttemptPart } from "../core/fleets/required-agent.ts";
 import type { Rollout, Target } from "../core/fleets/rollout.ts";
 import type { Deployments } from "../deployments/deployments.ts";
 import type { Sealer } from "../sealing/sealer.ts";
@@ -14,6 +17,12 @@ import type { RolloutContents } from "./fleet-contents.ts";
 /** Deployments that are requested at the same time. */
 const MAX_REQUESTS = 50;
 
+/** An attempt that is to be requested. */
+export interface AttemptOrder {
+  readonly target: Target;
+  readonly part: AttemptPart;
+}
+
 /** What became of the request of an attempt. */
 export type RequestedAttempt =
   | { readonly kind: "requested"; readonly deploymentId: string }
@@ -21,7 +30,7 @@ export type RequestedAttempt =
   | { readonly kind: "refused"; readonly code: ErrorCode; readonly message: string };
 
 export interface AttemptsOptions {
-  readonly store: Pick<Store, "assets" | "assetSettings">;
+  readonly store: Pick<Store, "assets" | "assetSettings" | "agentReleases">;
   readonly deployments: Pick<Deployments, "request">;
   readonly sealer: Sealer;
 }
@@ -38,14 +47,14 @@ export class Attempts {
   async request(
     rollout: Rollout,
     contents: RolloutContents,
-    orders: readonly Target[],
+    orders: readonly AttemptOrder[],
     onDone: (target: Target, result: RequestedAttempt) => void,
   ): Promise<void> {
     const places = new Semaphore(MAX_REQUESTS);
-    const requests = orders.map(async (target) => {
+    const requests = orders.map(async (order) => {
       using _place = await places.acquire();
-      const result = await this.#requestOne(rollout, contents, target);
-      if (result) onDone(target, result);
+      const result = await this.#requestOne(rollout, contents, order);
+      if (result) onDone(order.target, result);
     });
     // All of them settle first: what was requested is stored, whatever became of the others.
     const failed = (await Promise.allSettled(requests)).find((result) => result.status === "rejected");
@@ -56,21 +65,34 @@ export class Attempts {
   async #requestOne(
     rollout: Rollout,
     { goals, revisions }: RolloutContents,
-    target: Target,
+    { target, part }: AttemptOrder,
   ): Promise<RequestedAttempt | undefined> {
     const { store, deployments, sealer } = this.#options;
     const asset = await store.assets.findAssetByUuid(target.assetUuid);
     if (!asset) return undefined;
-    const variables = openVariables(sealer, asset.uuid, await store.assetSettings.readVariables(asset.uuid));
     const goal = goals[target.direction];
-    const made = attemptRequest({ goal, revisions, variables, strategy: rollout.strategy });
-    if (made.kind === "missing_variables") {
-      const message = `The asset lacks variables that the revision needs: ${made.names.join(", ")}.`;
-      return { kind: "refused", code: "InvalidRequest", message };
+    const { max_download_bytes: limit } = rollout.strategy;
+    const options = limit === undefined ? {} : { max_download_bytes: limit };
+    let command: AppCommand;
+    if (part === "agent" && goal.agent) {
+      const { version, served } = goal.agent;
+      const stored = await store.agentReleases.findRelease(version);
+      if (stored?.digest !== served.digest) {
+        const message = `The service has the release ${version} of the revision no more.`;
+        return { kind: "refused", code: "AgentReleaseNotFound", message };
+      }
+      const spec = agentRequest(goal.agent, rollout);
+      command = { command: { action: "update_agent", spec }, app: AGENT_APP, options };
+    } else {
+      const variables = openVariables(sealer, asset.uuid, await store.assetSettings.readVariables(asset.uuid));
+      const made = attemptRequest({ goal, revisions, variables, strategy: rollout.strategy });
+      if (made.kind === "missing_variables") {
+        const message = `The asset lacks variables that the revision needs: ${made.names.join(", ")}.`;
+        return { kind: "refused", code: "InvalidRequest", message };
+      }
+      const { max_download_bytes: _limit, ...group } = made.request;
+      command = { command: { action: "apply", spec: withDefaults(group) }, app: group.project, options };
     }
-    const { max_download_bytes: maxDownloadBytes, ...group } = made.request;
-    const options = maxDownloadBytes === undefined ? {} : { max_download_bytes: maxDownloadBytes };
-    const command = { command: { action: "apply", spec: withDefaults(group) }, app: group.project, options } as const;
     const key = attemptKey(target);
     try {
       const idempotency = { key, requestHash: createHash("sha256").update(key).digest() };

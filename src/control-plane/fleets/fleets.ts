@@ -5,6 +5,7 @@ import type { Bus } from "../bus/bus.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { Deployments } from "../deployments/deployments.ts";
+import { ServedReleases } from "../releases/served-releases.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import type { Sealer } from "../sealing/sealer.ts";
 import type { Store } from "../store/store.ts";
@@ -44,7 +45,8 @@ export class Fleets {
   /** See `makeRevision`. */
   makeRevision(fleet: Fleet, request: RevisionRequest, requester: Requester, signal: AbortSignal) {
     const { store, sealer, images, clock } = this.#options;
-    return makeRevision({ store: store.fleets, sealer, images, clock }, fleet, request, requester, signal);
+    const releases = new ServedReleases(store.agentReleases);
+    return makeRevision({ store: store.fleets, sealer, images, releases, clock }, fleet, request, requester, signal);
   }
 
   /** See `makeRollout`. */

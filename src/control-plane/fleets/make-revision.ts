@@ -8,12 +8,14 @@ import { revisionPurpose, type Sealer } from "../sealing/sealer.ts";
 import type { FleetStore } from "../store/fleets.ts";
 import type { ImageResolver } from "../images/image-resolver.ts";
 import { resolveImages } from "../images/resolve-images.ts";
+import type { ServedReleases } from "../releases/served-releases.ts";
 import { encodeContent, isSameContent, openContent } from "./revision-content.ts";
 
 export interface RevisionMakerOptions {
   readonly store: Pick<FleetStore, "createRevision" | "findRevision">;
   readonly sealer: Sealer;
   readonly images: ImageResolver;
+  readonly releases: Pick<ServedReleases, "requireRelease">;
   readonly clock: Clock;
 }
 
@@ -25,27 +27,34 @@ export interface Requester {
 
 /**
  * Makes the next revision of the fleet, or returns the newest one if that has the same content. Errors: `ImageNotResolved`,
- * `InvalidRequest` for an app that the fleet does not own, `FleetNotFound` if it was removed meanwhile.
+ * `AgentReleaseNotFound`, `InvalidRequest` for an app that the fleet does not own, `FleetNotFound` if it was removed meanwhile.
  */
 export async function makeRevision(
-  { store, sealer, images, clock }: RevisionMakerOptions,
+  { store, sealer, images, releases, clock }: RevisionMakerOptions,
   fleet: Fleet,
   request: RevisionRequest,
   { person, origin }: Requester,
   signal: AbortSignal,
 ): Promise<{ readonly revision: Revision; readonly isNew: boolean }> {
   requireOwnApps(fleet, request);
-  const { apps, content } = await resolveApps(images, request, signal);
+  const agentVersion = request.agent?.version;
+  const agent = agentVersion === undefined ? undefined : await requireAgent(releases, agentVersion);
+  const { apps, entries } = await resolveApps(images, request, signal);
+  const content = { apps: entries, agent };
   const newest = fleet.lastRevision > 0 ? await store.findRevision(fleet.id, fleet.lastRevision) : undefined;
   if (newest && isSameContent(openContent(sealer, newest), content)) return { revision: newest.revision, isNew: false };
   const { bytes, hash } = encodeContent(content);
   const audit = auditEntry(origin, clock, {
     action: "revision.created",
     subject: { kind: "fleet", id: fleet.id, name: fleet.name },
-    details: { revision: fleet.lastRevision + 1, apps: apps.map(({ name }) => name) },
+    details: {
+      revision: fleet.lastRevision + 1,
+      apps: apps.map(({ name }) => name),
+      ...(agentVersion !== undefined && { agent_version: agentVersion }),
+    },
   });
   const { comment } = request;
-  const record = { fleetId: fleet.id, apps, hash, comment, createdAtMs: clock.now(), createdBy: person };
+  const record = { fleetId: fleet.id, apps, agentVersion, hash, comment, createdAtMs: clock.now(), createdBy: person };
   const seal = await sealer.sealing();
   const toStored = (number: number) => ({
     revision: { ...record, number },
@@ -59,6 +68,14 @@ export async function makeRevision(
   return { revision: made.revision, isNew: made.kind === "created" };
 }
 
+/** Pins the release by its digest: a revision never changes. */
+async function requireAgent(
+  releases: RevisionMakerOptions["releases"],
+  version: string,
+): Promise<NonNullable<RevisionContent["agent"]>> {
+  return { version, served: await releases.requireRelease(version) };
+}
+
 function requireOwnApps({ apps: owned }: Fleet, { apps }: RevisionRequest): void {
   const issues = apps.flatMap((entry, index) => {
     const name = "app" in entry ? entry.app.name : entry.name;
@@ -70,20 +87,20 @@ function requireOwnApps({ apps: owned }: Fleet, { apps }: RevisionRequest): void
 
 async function resolveApps(
   images: ImageResolver,
-  { apps: entries, registry_auth: auth }: RevisionRequest,
+  { apps: requested, registry_auth: auth }: RevisionRequest,
   signal: AbortSignal,
-): Promise<{ readonly apps: readonly RevisionApp[]; readonly content: RevisionContent }> {
-  const written = entries.flatMap((entry) => ("app" in entry ? [entry.app.image] : []));
+): Promise<{ readonly apps: readonly RevisionApp[]; readonly entries: RevisionContent["apps"] }> {
+  const written = requested.flatMap((entry) => ("app" in entry ? [entry.app.image] : []));
   const resolved = await resolveImages(images, written, auth, signal);
-  const content = entries.map((entry) => {
+  const entries = requested.map((entry) => {
     if (!("app" in entry)) return { absent: entry.name };
     const { app, depends_on } = entry;
     return { app: { ...app, image: resolved.get(app.image) ?? app.image }, depends_on };
   });
-  const apps = entries.map((entry): RevisionApp => {
+  const apps = requested.map((entry): RevisionApp => {
     if (!("app" in entry)) return { name: entry.name, image: undefined, shownImage: undefined };
     const { name, image } = entry.app;
     return { name, image: resolved.get(image), shownImage: image };
   });
-  return { apps, content: { apps: content } };
+  return { apps, entries };
 }

@@ -66,7 +66,7 @@ export interface RolloutPlan {
 
 /**
  * Plans a rollout to those who are members now, or returns the plan that the request names, with the members of now. Errors:
- * `RevisionNotFound`; `InvalidRequest` if the revision has no app of the fleet, or a wave names an asset that is no member;
+ * `RevisionNotFound`; `InvalidRequest` if the revision has no app of the fleet and no agent, or a wave names an asset that is no member;
  * `PlanNotFound` if it has expired; `RolloutStateConflict` while the fleet goes back.
  */
 export async function planRollout(options: PlanOptions, fleet: Fleet, request: RolloutRequest): Promise<RolloutPlan> {
@@ -76,7 +76,8 @@ export async function planRollout(options: PlanOptions, fleet: Fleet, request: R
   const number = stored?.revision ?? request.revision ?? fleet.lastRevision;
   const revision = number > 0 ? await store.fleets.findRevision(fleet.id, number) : undefined;
   if (!revision) throw new EdgeError("RevisionNotFound", undefined, { revision: number });
-  if (!revision.revision.apps.some(({ name }) => fleet.apps.includes(name)))
+  const { apps, agentVersion } = revision.revision;
+  if (agentVersion === undefined && !apps.some(({ name }) => fleet.apps.includes(name)))
     throw invalidRequest([{ path: "revision", reason: `revision ${number} has no app that the fleet owns` }]);
   const strategy = stored?.strategy ?? updateStrategy(fleet.strategy, request.strategy ?? {});
   const goal = goalOf(fleet.name, number, ownedContent(fleet, openContent(options.sealer, revision)));

@@ -1,10 +1,13 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
+import { AGENT_APP } from "../../protocol/agents/agent-update.ts";
 import { deploymentEventSchema } from "../../protocol/deployments/deployment-event.ts";
 import { splitDeployRequest } from "../../protocol/apps/deploy-request.ts";
 import { EdgeError, type ErrorCode } from "../../protocol/errors/errors.ts";
 import type { AuditOrigin } from "../accounts/audit-entry.ts";
+import type { Command } from "../core/command.ts";
 import { type AttemptInput, attemptRequest, FLEET_KEY } from "../core/fleets/attempt.ts";
+import { agentRequest, needsAgent } from "../core/fleets/required-agent.ts";
 import type { Deployments } from "../deployments/deployments.ts";
 import { openVariables } from "../sealing/variables.ts";
 import type { Sealer } from "../sealing/sealer.ts";
@@ -28,11 +31,17 @@ export type PriceAnswer =
   /** It was asked, and would refuse the revision, or has not answered. */
   | { readonly kind: "refused"; readonly code: ErrorCode; readonly message: string };
 
-/** Asks a device by an ordinary dry run what a revision would cost there. @param input what its attempt would be made from */
+/** What the attempts on a device would be made from. */
+export interface PriceInput extends Omit<AttemptInput, "variables"> {
+  /** Version of the agent that it has. */
+  readonly agentVersion: string | undefined;
+}
+
+/** Asks a device by ordinary dry runs what a revision would cost there, its agent and its apps. */
 export async function priceAsset(
   { store, deployments, sealer, clock }: AssetPriceOptions,
   assetUuid: string,
-  input: Omit<AttemptInput, "variables">,
+  { agentVersion, ...input }: PriceInput,
   origin: AuditOrigin,
   signal: AbortSignal,
 ): Promise<PriceAnswer> {
@@ -47,20 +56,30 @@ export async function priceAsset(
   if (made.kind === "missing_variables") {
     return refused("InvalidRequest", `The asset does not have the variables ${made.names.join(", ")}.`);
   }
+  const { goal } = input;
   const { spec, options } = splitDeployRequest(made.request);
-  const command = {
-    command: { action: "apply", spec },
-    app: spec.project,
-    options: { ...options, dry_run: true },
-  } as const;
-  try {
-    const id = await deployments.request(asset, command, origin, priceIdempotency());
-    return await readAnswer({ deployments, clock }, { id, app: spec.project, assetUuid }, origin, signal);
-  } catch (error) {
-    if (error instanceof EdgeError) return refused(error.code, error.message);
-    throw error;
-  }
+  const ask = async (command: Command, app: string): Promise<PriceAnswer> => {
+    try {
+      const request = { command, app, options: { ...options, dry_run: true } };
+      const id = await deployments.request(asset, request, origin, priceIdempotency());
+      return await readAnswer({ deployments, clock }, { id, app, assetUuid }, origin, signal);
+    } catch (error) {
+      if (error instanceof EdgeError) return refused(error.code, error.message);
+      throw error;
+    }
+  };
+  const updatesAgent = goal.agent !== undefined && needsAgent(goal, agentVersion);
+  const agent = updatesAgent
+    ? await ask({ action: "update_agent", spec: agentRequest(goal.agent, { retryOf: undefined }) }, AGENT_APP)
+    : NOTHING;
+  if (agent.kind !== "priced" || goal.apps.length === 0) return agent;
+  const apps = await ask({ action: "apply", spec }, spec.project);
+  // The new agent would know what this one does not.
+  if (updatesAgent && apps.kind === "refused" && apps.code === "DeviceTooOld") return agent;
+  return apps.kind === "priced" ? { ...apps, downloadBytes: apps.downloadBytes + agent.downloadBytes } : apps;
 }
+
+const NOTHING = { kind: "priced", downloadBytes: 0 } as const;
 
 async function readAnswer(
   { deployments, clock }: Pick<AssetPriceOptions, "deployments" | "clock">,

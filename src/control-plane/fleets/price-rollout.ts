@@ -46,12 +46,13 @@ export async function* priceRollout(
   const stable = fleet.stableRevision;
   const before = stable === undefined ? undefined : await store.fleets.findRevision(fleet.id, stable);
   const revisions = [revision, before].map((stored) => stored && ownedContent(fleet, openContent(sealer, stored)));
-  const input = { goal, revisions, strategy };
   const sums = { asked: 0, not_asked: 0, refused: 0, download_bytes: 0 };
   let seq = 0;
   const all = waves.flatMap((members, index) => members.map((member) => ({ member, wave: index + 1 })));
   const ask = async ({ member, wave }: (typeof all)[number]): Promise<AssetPrice> => {
     const known = knownAnswer(member, asks);
+    const { agentVersion } = member.facts;
+    const input = { goal, revisions, strategy, agentVersion };
     const answer = known ?? (await priceAsset(options, member.assetUuid, input, origin, signal));
     count(sums, answer);
     return toAssetPrice(member, wave, answer);

@@ -14,8 +14,8 @@ export interface EncodedContent {
  * Encodes content byte for byte as it will be stored. A random salt is part of it: the hash is not sealed, and without the salt
  * short secrets in environments could be guessed from it.
  */
-export function encodeContent({ apps }: RevisionContent): EncodedContent {
-  const bytes = Buffer.from(JSON.stringify({ salt: randomBytes(16).toString("hex"), apps }));
+export function encodeContent({ apps, agent }: RevisionContent): EncodedContent {
+  const bytes = Buffer.from(JSON.stringify({ salt: randomBytes(16).toString("hex"), apps, agent }));
   return { bytes, hash: hash("sha256", bytes, "hex") };
 }
 
@@ -28,5 +28,9 @@ export function openContent(sealer: Sealer, stored: StoredRevision): RevisionCon
 
 /** Whether two contents say the same. */
 export function isSameContent(one: RevisionContent, other: RevisionContent): boolean {
-  return JSON.stringify(one.apps) === JSON.stringify(other.apps);
+  return textOf(one) === textOf(other);
+}
+
+function textOf({ apps, agent }: RevisionContent): string {
+  return JSON.stringify({ apps, agent });
 }

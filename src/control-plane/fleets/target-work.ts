@@ -8,12 +8,13 @@ import { beginAttempt } from "../core/fleets/decide-begin.ts";
 import { decideTarget } from "../core/fleets/decide-target.ts";
 import { findDown } from "../core/fleets/judge.ts";
 import { unknownRevision } from "../core/fleets/fleet.ts";
+import { nextPart } from "../core/fleets/required-agent.ts";
 import type { Target } from "../core/fleets/rollout.ts";
 import type { TargetContext } from "../core/fleets/target-decision.ts";
 import type { Beginning, TargetChange, TargetCount, TargetWithFacts } from "../store/rollouts.ts";
 import type { Store } from "../store/store.ts";
 import type { AppOutput } from "./app-output.ts";
-import type { Attempts } from "./attempts.ts";
+import type { AttemptOrder, Attempts } from "./attempts.ts";
 import type { Round } from "./round.ts";
 import { lastLines, toFacts } from "./to-facts.ts";
 
@@ -31,7 +32,7 @@ class Decisions {
   /** Changes that end the attempt of an app that is not up, whose device is asked for the app's last lines. */
   readonly unheard: { readonly change: TargetChange; readonly app: string }[] = [];
   readonly wanting = new Map<string, { readonly read: TargetWithFacts; readonly otherwise: Partial<Target> }>();
-  readonly orders: Target[] = [];
+  readonly orders: AttemptOrder[] = [];
   readonly seen = new Set<string>();
 }
 
@@ -121,7 +122,7 @@ export class TargetWork {
       if (decisions.seen.has(target.assetUuid)) continue;
       decisions.seen.add(target.assetUuid);
       const decision = this.#decide(round, read);
-      if (decision.kind === "request") decisions.orders.push(target);
+      if (decision.kind === "request") decisions.orders.push(orderOf(round, read, target));
       if (decision.kind === "begin") decisions.wanting.set(target.assetUuid, { read, otherwise: decision.otherwise });
       if (decision.kind !== "change") continue;
       const change = toChange(round, read, decision.fields);
@@ -175,7 +176,7 @@ export class TargetWork {
       }
       const begun = toChange(round, read, beginAttempt(target, nowMs));
       changes.push(begun);
-      orders.push(begun.after);
+      orders.push(orderOf(round, read, begun.after));
     }
     if (changes.length === 0 && orders.length === 0) return 0;
     const beginning = { beginVersion: rollout.version, apps: fleet.apps };
@@ -184,7 +185,7 @@ export class TargetWork {
     const begun = [...admitted].filter((uuid) => changed.has(uuid));
     await this.#request(
       round,
-      orders.filter((target) => !admitted.has(target.assetUuid) || changed.has(target.assetUuid)),
+      orders.filter(({ target }) => !admitted.has(target.assetUuid) || changed.has(target.assetUuid)),
     );
     return begun.length;
   }
@@ -200,7 +201,7 @@ export class TargetWork {
     }));
   }
 
-  async #request(round: Round, orders: readonly Target[]): Promise<void> {
+  async #request(round: Round, orders: readonly AttemptOrder[]): Promise<void> {
     if (orders.length === 0) return;
     const changes: TargetChange[] = [];
     try {
@@ -237,6 +238,7 @@ export class TargetWork {
       isConnected: true,
       connectedSinceMs: undefined,
       protocol: undefined,
+      agentVersion: undefined,
       lastSeenAtMs: undefined,
       report: undefined,
       heldUntilMs: undefined,
@@ -251,6 +253,11 @@ export class TargetWork {
     const decision = failAttempt({ target, facts, context, nowMs: round.nowMs }, { code, message, isReached: false });
     return decision.kind === "change" ? [toChange(round, { target, deployment: undefined }, decision.fields)] : [];
   }
+}
+
+/** Should the deployment have been requested before, it is found by its key, whatever part this says. */
+function orderOf({ contents }: Round, { facts }: TargetWithFacts, target: Target): AttemptOrder {
+  return { target, part: nextPart(contents.goals[target.direction], facts.agentVersion) ?? "apps" };
 }
 
 /**

@@ -33,12 +33,17 @@ export function toFacts(read: TargetWithFacts, { selector, neededVariables }: Fa
 
 function toDeploymentFacts({ lastEvent, ...rest }: StoredAttempt): DeploymentFacts {
   const event = lastEvent === undefined ? undefined : parseEvent(lastEvent);
-  const waitingS = event?.status === "Running" ? progressDetails(event).waiting_s : undefined;
+  const waitingS = event?.status === "Running" && !isOnTrial(event) ? progressDetails(event).waiting_s : undefined;
   return {
     ...rest,
     message: event && attemptMessage(event),
     putOffUntilMs: waitingS === undefined || !event ? undefined : (event.timestamp + waitingS) * 1000,
   };
+}
+
+/** A device that tries a new version of its agent says how long that takes. It is at work then, and has put nothing off. */
+function isOnTrial({ step }: DeploymentEvent): boolean {
+  return step === "starting" || step === "verifying";
 }
 
 /** Returns the last lines of an app's output that the last event of its deployment has; `undefined` if it has none. */

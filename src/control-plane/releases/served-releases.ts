@@ -31,6 +31,13 @@ export class ServedReleases {
     return release && { repository: RELEASE_REPOSITORY, digest: release.digest };
   }
 
+  /** The same. Error: `AgentReleaseNotFound`. */
+  async requireRelease(version: string): Promise<ServedRelease> {
+    const served = await this.releaseOf(version);
+    if (served) return served;
+    throw new EdgeError("AgentReleaseNotFound", `The service has no release ${version} of the agent.`);
+  }
+
   /** @param reference a version or a digest */
   async findManifest(reference: string): Promise<ReleasePart | undefined> {
     const digest = DIGEST.test(reference) ? reference : (await this.#store.findRelease(reference))?.digest;

@@ -16,7 +16,7 @@ export interface MemberRecord {
 /** An asset with what the state of its memberships follows from, as it was in one read. */
 export interface AssetFacts extends Pick<
   MemberFacts,
-  "isConnected" | "lastSeenAtMs" | "heldUntilMs" | "holdReason" | "unacceptedSinceMs" | "variableNames"
+  "isConnected" | "lastSeenAtMs" | "agentVersion" | "heldUntilMs" | "holdReason" | "unacceptedSinceMs" | "variableNames"
 > {
   readonly assetUuid: string;
   readonly type: string;

@@ -121,6 +121,7 @@ const fields = {
   apps: z.array(
     z.looseObject({ name: z.string(), image: z.string().nullable(), written_image: z.string().nullable() }),
   ),
+  agent: z.looseObject({ version: z.string() }).nullish(),
   created_at: z.number(),
   created_by: z.looseObject({ kind: z.string(), id: z.string(), name: z.string().optional() }),
 };
@@ -135,6 +136,7 @@ const revisionDiffSchema = z.looseObject({
   from: z.number(),
   to: z.number(),
   apps: z.array(z.looseObject({ app: z.string(), change: z.string(), fields: z.array(z.string()) })),
+  agent: z.looseObject({ from: z.string().nullable(), to: z.string().nullable() }).nullish(),
 });
 export type RevisionDiff = z.output<typeof revisionDiffSchema>;
 

@@ -78,6 +78,7 @@ is rolled out.
       image: registry.example.com/team/kiosk-ui:4.1
       environments: [{key: SITE_ID, value: "\${SITE_ID}"}]
   absent: [old-player]
+  agent: {version: 1.5.0}
   comment: Ticket printer
 
 \`apps\` are written as in the file of several apps that \`edgectl apply\` takes.
@@ -85,6 +86,8 @@ is rolled out.
 secret without a value gets that of this shell's variable of its name. Apps in
 \`absent\` are removed from devices; apps that the file no longer names stay on
 devices, and belong to no fleet. Values are compared and never shown.
+\`agent\` is the version that the devices' agent must have at least: an older one
+is updated before the apps, to a release of \`edgectl agent-releases list\`.
 
 Exit codes: 0 applied, or nothing differs, or a dry run; with --roll-out: the
 rollout succeeded. 1 refused, the answer was no, or the rollout ended otherwise;

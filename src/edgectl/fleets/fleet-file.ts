@@ -103,7 +103,7 @@ function fillSecrets(
   });
 }
 
-const KNOWN = ["fleet", "selector", "strategy", "on_drift", "apps", "absent", "comment"];
+const KNOWN = ["fleet", "selector", "strategy", "on_drift", "apps", "absent", "agent", "comment"];
 const EXAMPLE = "It begins such as: fleet: kiosks";
 const NO_FLAGS = { prune: false, adopt: false, keep: false };
 
@@ -122,6 +122,8 @@ export interface FleetFile {
   readonly apps: readonly RevisionApp[];
   /** Names of the apps that are removed from devices. */
   readonly absent: readonly string[];
+  /** The version that the agent must have at least. */
+  readonly agentVersion: string | undefined;
   readonly comment: string | undefined;
   /** What does not prevent the file from being applied. */
   readonly notes: readonly string[];
@@ -153,7 +155,6 @@ export function readFleetFile(text: string, { fileName, path, env }: FleetFileOp
   refuseUnknown(fields, KNOWN);
   const name = fields.get("fleet")?.text();
   if (!fields.has("fleet")) root.refuse("The file has no `fleet`, the name of the fleet.");
-  if (!fields.has("apps") && !fields.has("absent")) root.refuse("The file has neither `apps` nor `absent`.");
   const local = localFiles(path === undefined ? process.cwd() : dirname(path));
   const draft = readEdgeFile(appsOf(document), { project: "fleet", path, local, problems });
   const request = buildGroupRequest(draft, requirePorts(draft, problems), NO_FLAGS, {});
@@ -163,6 +164,7 @@ export function readFleetFile(text: string, { fileName, path, env }: FleetFileOp
   const selector = fields.get("selector")?.text();
   const strategy = fields.get("strategy");
   const onDrift = fields.get("on_drift")?.text();
+  const agent = fields.get("agent");
   const fleet = {
     name,
     selector,
@@ -172,14 +174,23 @@ export function readFleetFile(text: string, { fileName, path, env }: FleetFileOp
   };
   const revision = {
     apps: [...apps, ...absent.map((each) => ({ name: each, absent: true }))],
+    ...(agent && !agent.isNull && { agent: toJson(agent.node) }),
     ...(comment !== undefined && { comment }),
   };
   const parsed = fleetCreationSchema.safeParse(fleet, IN_WORDS);
   addIssues({ document, draft, problems }, parsed, fleetCreationSchema);
-  addIssues({ document, draft, problems }, revisionRequestSchema.safeParse(revision, IN_WORDS), revisionRequestSchema);
+  const checked = revisionRequestSchema.safeParse(revision, IN_WORDS);
+  addIssues({ document, draft, problems }, checked, revisionRequestSchema);
   problems.throwIfAny();
-  if (!parsed.success) throw new Error("a file without problems was not accepted");
-  return { fleet: canonical(parsed.data), apps, absent, comment, notes: problems.notes };
+  if (!parsed.success || !checked.success) throw new Error("a file without problems was not accepted");
+  return {
+    fleet: canonical(parsed.data),
+    apps,
+    absent,
+    agentVersion: checked.data.agent?.version,
+    comment,
+    notes: problems.notes,
+  };
 }
 
 /** The part of the file that a file of several apps has, too. */

@@ -16,6 +16,8 @@ export interface FleetPlan {
   readonly fields: readonly FieldChange[];
   /** Of the apps, compared with the newest revision. */
   readonly apps: readonly AppPlan[];
+  /** Of the version that is asked of the agent, compared with the newest revision. */
+  readonly agent: readonly FieldChange[];
   /** Whether the service is asked for a revision. It makes none if nothing differs after all. */
   readonly asks_for_revision: boolean;
 }
@@ -29,9 +31,14 @@ export function planFleet(
   const gone = removedApps(current?.newest);
   const fields = diffFields(fieldsOf(fleet), currentFields(current?.fleet)).map((each) => withNote(each, gone));
   const apps = planApps(file, current?.newest, gone);
-  const asks = apps.some(({ change, fields: changed }) => change !== "none" || changed.length > 0);
+  const agent = diffFields(agentFields(file.agentVersion), agentFields(current?.newest?.agent?.version));
+  const asks = agent.length > 0 || apps.some(({ change, fields: changed }) => change !== "none" || changed.length > 0);
   const change = current === undefined ? "create" : fields.length > 0 ? "update" : "none";
-  return { fleet: fleet.name, change, fields, apps, asks_for_revision: asks };
+  return { fleet: fleet.name, change, fields, apps, agent, asks_for_revision: asks };
+}
+
+function agentFields(version: string | undefined): ReadonlyMap<string, unknown> {
+  return version === undefined ? new Map() : new Map([["version", version]]);
 }
 
 function currentFields(fleet: Fleet | undefined): ReadonlyMap<string, unknown> {

@@ -62,7 +62,7 @@ export async function applyFleet(
 async function carryOut(
   { printer }: Context,
   client: ApiClient,
-  { fleet: { name, selector, apps, strategy, on_drift }, apps: entries, absent, comment }: FleetFile,
+  { fleet: { name, selector, apps, strategy, on_drift }, apps: entries, absent, agentVersion, comment }: FleetFile,
   { change, asks_for_revision: asks }: FleetPlan,
   last: number,
 ): Promise<number> {
@@ -76,7 +76,12 @@ async function carryOut(
   if (asks) {
     // Sent as the file has it: the service says what it refuses.
     const all = [...entries, ...absent.map((each) => ({ name: each, absent: true }))] as RevisionBody["apps"];
-    revision = (await createRevision(client, name, { apps: all, ...(comment !== undefined && { comment }) })).number;
+    const body = {
+      apps: all,
+      ...(agentVersion !== undefined && { agent: { version: agentVersion } }),
+      ...(comment !== undefined && { comment }),
+    };
+    revision = (await createRevision(client, name, body)).number;
   }
   if (printer.json) printer.jsonLine({ fleet: name, revision, changed: change !== "none" || revision !== last });
   else printer.line(sanitizeLine(doneText(name, change, revision, last)));

@@ -140,6 +140,7 @@ export function renderRevisions(revisions: readonly Revision[], theme: Theme, wi
     { header: "CREATED", cell: ({ created_at: at }) => formatTime(at) },
     { header: "BY", cell: ({ created_by: by }) => sanitizeLine(by.name ?? by.id), canShrink: true },
     { header: "IMAGES", cell: imagesOf, canShrink: true },
+    { header: "AGENT", cell: ({ agent }) => sanitizeLine(agent?.version ?? "-") },
     { header: "COMMENT", cell: ({ comment }) => sanitizeLine(comment ?? "-"), canShrink: true },
   ];
   return renderTable(columns, revisions, theme, width);
@@ -157,17 +158,19 @@ const CHANGES: Readonly<Record<string, string>> = {
   same: "nothing differs",
 };
 
-export function renderRevisionDiff({ apps }: RevisionDiff, theme: Theme): string {
+export function renderRevisionDiff({ apps, agent }: RevisionDiff, theme: Theme): string {
   const width = Math.max(0, ...apps.map(({ app }) => app.length));
-  return apps
-    .flatMap(({ app, change, fields }) => [
-      `${theme.bold(padEnd(sanitizeLine(app), width))}  ${sanitizeLine(CHANGES[change] ?? change)}`,
-      ...fields.map((field) => `  ${theme.yellow(`~ ${sanitizeLine(field)}`)}`),
-    ])
-    .join("\n");
+  const ofAgent = agent ? [`Agent: ${sanitizeLine(agent.from ?? "any")} to ${sanitizeLine(agent.to ?? "any")}`] : [];
+  const ofApps = apps.flatMap(({ app, change, fields }) => [
+    `${theme.bold(padEnd(sanitizeLine(app), width))}  ${sanitizeLine(CHANGES[change] ?? change)}`,
+    ...fields.map((field) => `  ${theme.yellow(`~ ${sanitizeLine(field)}`)}`),
+  ]);
+  return [...ofApps, ...ofAgent].join("\n");
 }
 
-/** Renders what a file does: the fleet's fields, then each app. */
-export function renderFleetPlan({ fleet, change, fields, apps }: FleetPlan, theme: Theme): string {
-  return renderPlan([{ app: `fleet ${fleet}`, change, fields, unknown_fields: [] }, ...apps], theme);
+/** Renders what a file does: the fleet's fields, then each app, then the agent. */
+export function renderFleetPlan({ fleet, change, fields, apps, agent }: FleetPlan, theme: Theme): string {
+  const ofAgent = { app: "agent", change: "update", fields: agent, unknown_fields: [] } as const;
+  const all = [{ app: `fleet ${fleet}`, change, fields, unknown_fields: [] }, ...apps];
+  return renderPlan(agent.length === 0 ? all : [...all, ofAgent], theme);
 }

@@ -5,7 +5,7 @@ import { deliveryOptionFields, deployOptionFields } from "../apps/deploy-request
 /** The app's name in the record of a deployment that updates the agent itself. */
 export const AGENT_APP = "edge-agent";
 
-const release = z
+export const agentVersionSchema = z
   .string()
   .regex(/^\d[\dA-Za-z.+~]{0,63}$/, "must be a version of edge-agent, such as 1.5.0")
   .meta({ description: "Version of a release that the service serves.", examples: ["1.5.0"] });
@@ -42,7 +42,7 @@ export const agentUpdateSchema = z.object({
     })
     .exactOptional(),
   /** The version that was asked for; absent for an image, which says it itself. */
-  version: release.exactOptional(),
+  version: agentVersionSchema.exactOptional(),
   ...consent,
 });
 export type AgentUpdate = z.output<typeof agentUpdateSchema>;
@@ -50,7 +50,7 @@ export type AgentUpdate = z.output<typeof agentUpdateSchema>;
 /** Body of a request that updates the agent. */
 export const agentUpdateRequestSchema = z
   .strictObject({
-    version: release.exactOptional(),
+    version: agentVersionSchema.exactOptional(),
     image: imageReference.exactOptional().meta({
       description: "A release in a registry: an image index, with its signature as a referrer.",
     }),

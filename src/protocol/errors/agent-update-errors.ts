@@ -28,7 +28,13 @@ export const AGENT_UPDATE_ERRORS = {
     message: "The image is no release that this device can run.",
     endsDeployment: true,
     retryable: false,
-    hint: "details.reason says why: a part is missing or not what was signed, or there is nothing for this architecture.",
+    hint: "details.reason says why: a part is missing, is not what was signed, or has what no release may have.",
+  },
+  AgentArchitectureMissing: {
+    message: "The release has nothing for this device's architecture.",
+    endsDeployment: true,
+    retryable: false,
+    hint: "Make a release that has it: `npm run package` does for amd64 and arm64. A device of another one is updated by its package.",
   },
   AgentVersionRefused: {
     message: "The device does not go from its version to this one.",

@@ -10,8 +10,8 @@ export const memberStateSchema = z
     description:
       "What the device's last report says, compared with the revision that the member is to run. `current`: it runs that " +
       "revision. `updating`: a deployment of the fleet is under way, or its apps have to stay up for a while. `waiting`: it is " +
-      "to get a revision, `for` says what it waits for. `outdated`: it runs another revision of the fleet, and nothing is " +
-      "to change that. `drifted`: an app was changed other than by the fleet. `missing`: an app that the fleet has brought is " +
+      "to get a revision, `for` says what it waits for. `outdated`: it runs another revision of the fleet, or an older agent than the revision asks for, " +
+      "and nothing is to change that. `drifted`: an app was changed other than by the fleet. `missing`: an app that the fleet has brought is " +
       "not there. `stopped_by_hand`: a person has stopped an app; it stays stopped. `held`: fleets leave the asset alone. " +
       "`conflict`: another fleet owns an app of this fleet there.",
   });
@@ -38,12 +38,13 @@ export const memberCountsSchema = z.partialRecord(memberStateSchema, count).meta
 
 export const memberDifferenceSchema = z
   .strictObject({
-    app: z.string().meta({ description: "Name of the app." }),
-    kind: z.enum(["stopped", "missing", "changed", "differs", "revision"]).meta({
+    app: z.string().meta({ description: "Name of the app; `edge-agent` with `agent`." }),
+    kind: z.enum(["stopped", "missing", "changed", "differs", "revision", "agent"]).meta({
       description:
         "`stopped`: a person has stopped it. `missing`: it is not there. `changed`: the device says that it was changed other " +
         "than by the fleet, or it is there although the revision says `absent`. `differs`: its specification is another one, on " +
-        "a device that does not report its fleet. `revision`: it is from another revision of the fleet.",
+        "a device that does not report its fleet. `revision`: it is from another revision of the fleet. `agent`: the agent itself is " +
+        "older than the revision asks for.",
     }),
     what: z.string().meta({ description: "What differs, for people and without values." }),
     by: z

@@ -22,7 +22,6 @@ const fleetNameSchema = z
 
 const fleetApps = z
   .array(newAppName)
-  .min(1, "must not be empty")
   .max(MAX_APPLY_APPS)
   .superRefine((names, context) => {
     for (const [index, name] of names.entries()) {
@@ -30,7 +29,9 @@ const fleetApps = z
     }
   })
   .meta({
-    description: "Names of the apps that the fleet owns on its members. Its revisions name no other apps.",
+    description:
+      "Names of the apps that the fleet owns on its members. Its revisions name no other apps. None: its revisions are about the " +
+      "agent only.",
     examples: [["kiosk-ui", "mosquitto"]],
   });
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { agentVersionSchema } from "../agents/agent-update.ts";
 import { newAppName } from "../apps/app-fields.ts";
 import { applyEntrySchema, MAX_APPLY_APPS } from "../apps/apply.ts";
 import { registryAuthSchema } from "../apps/deploy-request.ts";
@@ -17,23 +18,35 @@ const absentEntrySchema = z
 
 const revisionEntrySchema = z.union([applyEntrySchema, absentEntrySchema]);
 
+/** What a revision asks of the agent itself. */
+const requiredAgentSchema = z.strictObject({ version: agentVersionSchema }).meta({ id: "RequiredAgent" });
+
 /** Body of Create Revision. */
 export const revisionRequestSchema = z
   .strictObject({
     apps: z
       .array(revisionEntrySchema)
-      .min(1, "must not be empty")
       .max(MAX_APPLY_APPS)
       .superRefine(checkRevisionEntries)
       .meta({
         description:
           "The apps, each whole as in an apply request, or with `absent`. Values of `environments` may contain `${NAME}`, for " +
-          "which the value of that variable of the asset is put in. Apps of the fleet that are not named stay as they are.",
+          "which the value of that variable of the asset is put in. Apps of the fleet that are not named stay as they are. May be " +
+          "empty with `agent`.",
       }),
+    agent: requiredAgentSchema.exactOptional().meta({
+      description:
+        "The version that the agent of each member must have at least. An older one is updated to it, before the apps; one that is " +
+        "as new, or newer, is left as it is. Takes the permission `agents.update`, as does a rollout of the revision.",
+    }),
     comment: displayText(1, 512).exactOptional().meta({ description: "What is new, for people." }),
     registry_auth: registryAuthSchema.exactOptional().meta({
       description: "Credentials for the registry of the images, to find out digests. They are not stored.",
     }),
+  })
+  .refine(({ apps, agent }) => apps.length > 0 || agent !== undefined, {
+    path: ["apps"],
+    message: "must not be empty without `agent`",
   })
   .meta({
     id: "RevisionRequest",
@@ -69,6 +82,9 @@ const fields = {
   number: z.int().min(1).meta({ description: "Number of the revision, from 1." }),
   comment: z.string().nullable().meta({ description: "What is new, for people." }),
   apps: z.array(revisionAppSchema).meta({ description: "The apps with their images." }),
+  agent: requiredAgentSchema
+    .nullable()
+    .meta({ description: "The version that the agent must have at least; null: any." }),
   hash: z.string().meta({ description: "SHA-256 of the content as it is stored, in hexadecimal digits." }),
   created_at: unixSeconds("When it was created."),
   created_by: actorSchema.meta({ description: "Who created it." }),
@@ -123,6 +139,13 @@ export const revisionDiffSchema = z
           .meta({ id: "RevisionAppDiff" }),
       )
       .meta({ description: "The apps of both revisions, by name." }),
+    agent: z
+      .strictObject({
+        from: z.string().nullable().meta({ description: "That of `from`; null: any." }),
+        to: z.string().nullable().meta({ description: "That of `to`; null: any." }),
+      })
+      .nullable()
+      .meta({ description: "The versions that they ask of the agent; null: nothing differs." }),
   })
   .meta({ id: "RevisionDiff" });
 export type RevisionDiff = z.output<typeof revisionDiffSchema>;

@@ -159,6 +159,7 @@ async function judgeOne(scope: FleetScope, apps: readonly AppReport[]): Promise<
   const facts = {
     isConnected: true,
     lastSeenAtMs: NOW_MS,
+    agentVersion: undefined,
     heldUntilMs: undefined,
     unacceptedSinceMs: undefined,
     conflicts: [],

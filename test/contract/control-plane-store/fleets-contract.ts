@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { matchesSelector, parseSelector, type SelectorTerm } from "../../../src/protocol/fleets/selector.ts";
 import { KEPT_REVISIONS, MAX_FLEETS } from "../../../src/control-plane/store/fleets.ts";
+import type { Revision } from "../../../src/control-plane/core/fleets/fleet.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { someFleet, someRevision, someRollout, someRolloutEvent } from "../../support/control-plane/fleets.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
@@ -75,18 +76,26 @@ export function fleetsContract(harness: StoreHarness): void {
     test("revisions are numbered without gaps, and the same content makes no other", async () => {
       await using store = await openWithAccounts(harness);
       const fleet = await create(store);
-      const make = (hash: string, apps = someRevision(fleet, 0).revision.apps) =>
+      const make = (hash: string, apps = someRevision(fleet, 0).revision.apps, more: Partial<Revision> = {}) =>
         store.fleets.createRevision(
           fleet.id,
           { hash, apps },
-          (number) => someRevision(fleet, number, { hash, apps, comment: "why" }),
+          (number) => someRevision(fleet, number, { hash, apps, comment: "why", ...more }),
           audit,
         );
       expect(await make("one")).toMatchObject({ kind: "created", revision: { number: 1, hash: "one" } });
       expect(await make("one")).toMatchObject({ kind: "unchanged", revision: { number: 1 } });
       const two = await Promise.all([make("two"), make("two")]);
       expect(two.map(({ kind }) => kind).toSorted()).toEqual(["created", "unchanged"]);
-      expect(await make("one")).toMatchObject({ kind: "created", revision: { number: 3 } });
+      // With the version of the agent that it asks for, and without apps.
+      expect(await make("one", [], { agentVersion: "1.5.0" })).toMatchObject({
+        kind: "created",
+        revision: { number: 3 },
+      });
+      expect((await store.fleets.findRevision(fleet.id, 3))?.revision).toMatchObject({
+        agentVersion: "1.5.0",
+        apps: [],
+      });
       expect(await make("x", [{ name: "foreign", image: undefined, shownImage: undefined }])).toEqual({
         kind: "foreign_app",
         app: "foreign",

@@ -42,6 +42,7 @@ export function rolloutPlansContract(harness: StoreHarness): void {
       const facts = {
         isConnected: false,
         protocol: undefined,
+        agentVersion: undefined,
         lastSeenAtMs: undefined,
         heldUntilMs: undefined,
         unacceptedSinceMs: undefined,

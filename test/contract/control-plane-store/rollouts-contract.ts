@@ -264,6 +264,7 @@ export function rolloutsContract(harness: StoreHarness): void {
         isConnected: false,
         connectedSinceMs: undefined,
         protocol: undefined,
+        agentVersion: undefined,
         lastSeenAtMs: undefined,
         report: undefined,
         heldUntilMs: undefined,
@@ -293,7 +294,7 @@ export function rolloutsContract(harness: StoreHarness): void {
 
     test("facts say since when the device is connected", async () => {
       await using store = await openWithAccounts(harness);
-      const { scope, uuids } = await prepareRollout(store, 1);
+      const { scope, uuids, fleet } = await prepareRollout(store, 1);
       const [assetUuid = ""] = uuids;
       const leaseUntilMs = SOME_TIME.serviceNowMs + 1;
       await store.instances.join({ id: "ins_1", version: "1", startedAtMs: 0, leaseUntilMs, nowMs: 0 });
@@ -307,7 +308,15 @@ export function rolloutsContract(harness: StoreHarness): void {
         at: 500,
       };
       const opened = await store.sessions.open(session);
-      expect(await read()).toMatchObject({ isConnected: true, connectedSinceMs: 500_000, protocol: 3 });
+      expect(await read()).toMatchObject({
+        isConnected: true,
+        connectedSinceMs: 500_000,
+        protocol: 3,
+        agentVersion: "1.2.3",
+      });
+      const known = { isConnected: true, agentVersion: "1.2.3" };
+      expect(await store.fleets.listCandidates(fleet, [], SOME_TIME, 1)).toMatchObject([{ facts: known }]);
+      expect(await store.members.readAssets(SOME_TIME, ACCOUNT, [assetUuid])).toMatchObject([known]);
       await store.sessions.close({ assetUuid, epoch: opened?.epoch ?? 0 }, 600, "lost");
       expect(await read()).toMatchObject({ isConnected: false, connectedSinceMs: undefined, lastSeenAtMs: 600_000 });
     });

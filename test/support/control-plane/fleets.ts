@@ -40,6 +40,7 @@ export function someRevision(
     fleetId: id,
     number,
     apps: [{ name: "web", image: "registry.example.com/web@sha256:1", shownImage: "registry.example.com/web:1" }],
+    agentVersion: undefined,
     hash: `hash ${number}`,
     comment: undefined,
     createdAtMs: 1_000_000,

@@ -1,12 +1,13 @@
 import { soakMsOf } from "../../../src/protocol/fleets/rollout-strategy.ts";
 import { countOf } from "../../../src/protocol/values/share.ts";
 import { isRolloutOver } from "../../../src/protocol/fleets/rollout-over.ts";
-import type { RolloutFields, Target } from "../../../src/control-plane/core/fleets/rollout.ts";
+import type { Rollout, RolloutFields, Target } from "../../../src/control-plane/core/fleets/rollout.ts";
 import type { RolloutDecision } from "../../../src/control-plane/core/fleets/progress.ts";
 import type { TargetDecision } from "../../../src/control-plane/core/fleets/target-decision.ts";
 import type { WaveMember } from "../../../src/control-plane/core/fleets/waves.ts";
-import type { ModelDevice } from "./model-device.ts";
+import type { Brought, ModelDevice } from "./model-device.ts";
 import type { ModelFleet } from "./model-fleet.ts";
+import { agentOf } from "./model-revisions.ts";
 import type { ModelRollout } from "./model-rollout.ts";
 
 /** A property that a history broke. */
@@ -183,7 +184,18 @@ export class FleetChecks {
   }
 
   /** A deployment is made: no other one may be under way on the device, also of other rollouts. */
-  requested({ rollouts }: ModelFleet, rollout: ModelRollout, target: Target, device: ModelDevice): void {
+  requested(
+    { rollouts }: ModelFleet,
+    rollout: ModelRollout,
+    target: Target,
+    device: ModelDevice,
+    brings: Brought,
+  ): void {
+    const wanted = agentOf(rollout.goals[target.direction].revision ?? 1) ?? 0;
+    if (brings.part === "agent" && brings.version <= device.toldAgent)
+      throw new Violation("agent", `an update to ${brings.version}, and ${device.toldAgent} runs`);
+    if (brings.part === "apps" && device.toldAgent < wanted)
+      throw new Violation("agent", `apps come before it: ${device.toldAgent} runs, ${wanted} is asked for`);
     if (target.direction === "forward") {
       const assets = this.#attempted.get(rollout.record.id) ?? new Set();
       this.#attempted.set(rollout.record.id, assets.add(target.assetUuid));
@@ -202,7 +214,9 @@ export class FleetChecks {
     const device = fleet.device(target.assetUuid);
     const { installed, isUp, isConnected, upSinceMs } = device;
     const told = JSON.stringify({ target, installed, isUp, isConnected, upSinceMs, nowMs: fleet.nowMs });
-    const { revision } = goals[target.direction];
+    const { revision, apps } = goals[target.direction];
+    if (device.toldAgent < (agentOf(revision ?? 1) ?? 0)) throw new Violation("agent", `it is older: ${told}`);
+    if (apps.length === 0) return this.#succeedsWithoutApps(fleet, record, target, told);
     // A person's stop outlasts going back.
     const isStopped = installed.isStopped && target.state !== "rolled_back";
     const isAsSpecified = installed.revision === revision && !installed.isChanged && !isStopped;
@@ -214,6 +228,16 @@ export class FleetChecks {
     const soakMs = target.direction === "back" ? 0 : soakMsOf(record.strategy, target.wave);
     // Devices report whole seconds.
     if (revision !== undefined && fleet.nowMs - upSinceMs < soakMs - 1_000) throw new Violation("soak", told);
+  }
+
+  /** Nothing had to be done, or its agent was updated and the device has stayed connected for the whole soak. */
+  #succeedsWithoutApps(fleet: ModelFleet, record: Rollout, target: Target, told: string): void {
+    const device = fleet.device(target.assetUuid);
+    const deployment = device.deployments.get(target.deploymentId ?? "");
+    if (target.state === "rolled_back" || deployment?.status !== "Success") return;
+    if (!device.isConnected) throw new Violation("success", `it is away: ${told}`);
+    const soakMs = soakMsOf(record.strategy, target.wave);
+    if (fleet.nowMs - (deployment.finishedAtMs ?? 0) < soakMs) throw new Violation("soak", told);
   }
 
   /**

@@ -40,7 +40,7 @@ function trouble(fleet: ModelFleet, random: SeededRandom): void {
   if (devices.length === 0) return;
   const device = random.pick(devices);
   const now = fleet.nowMs;
-  switch (random.between(0, 11)) {
+  switch (random.between(0, 12)) {
     case 0:
     case 1:
       return device.disconnect(now, random.between(1, 60) * random.pick([1_000, MINUTE_MS, DAY_MS]));
@@ -62,6 +62,8 @@ function trouble(fleet: ModelFleet, random: SeededRandom): void {
       return device.change({ hasConflict: random.chance(0.3) });
     case 10:
       return device.change({ isMissingVariables: random.chance(0.1) });
+    case 11:
+      return device.changeAgent(now, random.between(1, 8));
     default:
       return device.change({ isMember: !random.chance(0.1) });
   }

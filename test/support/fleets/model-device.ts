@@ -15,7 +15,8 @@ export interface Plan {
 /** A deployment as the service has it, and as the device does. They differ while the device is away. */
 export interface ModelDeployment {
   readonly id: string;
-  readonly revision: number | undefined;
+  /** What it brings: the apps of a revision, or a version of the agent. */
+  readonly brings: Brought;
   readonly createdAtMs: number;
   readonly deadlineAtMs: number;
   status: "Running" | "Success" | "Fail";
@@ -30,6 +31,10 @@ export interface ModelDeployment {
   before: Installed | undefined;
 }
 
+export type Brought =
+  | { readonly part: "apps"; readonly revision: number | undefined }
+  | { readonly part: "agent"; readonly version: number };
+
 /** The app on the device; `revision` undefined: there is none. */
 export interface Installed {
   readonly revision: number | undefined;
@@ -43,6 +48,10 @@ const DEPLOYMENT_TIMEOUT_MS = 900_000;
 /** A device with one app, as far as a rollout sees it. */
 export class ModelDevice {
   installed: Installed = NONE;
+  /** Middle part of its agent's version. */
+  agent = 1;
+  /** As the service knows it. */
+  toldAgent = 1;
   isUp = true;
   upSinceMs = 0;
   restarts = 0;
@@ -82,6 +91,7 @@ export class ModelDevice {
       isConnected: this.isConnected,
       connectedSinceMs: this.isConnected ? this.#connectedSinceMs : undefined,
       protocol: this.lastSeenAtMs === undefined ? undefined : 1,
+      agentVersion: this.lastSeenAtMs === undefined ? undefined : `1.${this.toldAgent}.0`,
       lastSeenAtMs: this.lastSeenAtMs,
       report: this.report && { ...this.report, heldSinceMs: this.reportsHeldSinceMs },
       heldUntilMs: this.heldUntilMs,
@@ -103,6 +113,7 @@ export class ModelDevice {
     this.isConnected = true;
     this.lastSeenAtMs = nowMs;
     this.#connectedSinceMs = nowMs;
+    this.toldAgent = this.agent;
     this.returnsAtMs = undefined;
     for (const deployment of this.deployments.values()) {
       if (deployment.status === "Fail") this.#undo(deployment, nowMs);
@@ -122,11 +133,11 @@ export class ModelDevice {
   }
 
   /** The service requests a deployment. */
-  request(id: string, revision: number | undefined, plan: Plan, nowMs: number): void {
+  request(id: string, brings: Brought, plan: Plan, nowMs: number): void {
     const isReached = this.isConnected;
     this.deployments.set(id, {
       id,
-      revision,
+      brings,
       createdAtMs: nowMs,
       deadlineAtMs: nowMs + plan.putOffMs + DEPLOYMENT_TIMEOUT_MS,
       status: isReached ? "Running" : "Fail",
@@ -185,6 +196,15 @@ export class ModelDevice {
     this.sendReport(nowMs);
   }
 
+  /** Somebody installs another version of the agent, which connects anew. */
+  changeAgent(nowMs: number, version: number): void {
+    this.agent = version;
+    if (!this.isConnected) return;
+    this.toldAgent = version;
+    this.#connectedSinceMs = nowMs;
+    this.onEvent(this.uuid);
+  }
+
   /** Somebody changes what is known of it. */
   change(known: Partial<Pick<ModelDevice, "heldUntilMs" | "hasConflict" | "isMissingVariables" | "isMember">>): void {
     Object.assign(this, known);
@@ -240,7 +260,9 @@ export class ModelDevice {
   }
 
   #install(deployment: ModelDeployment, nowMs: number): void {
-    const wanted = { ...NONE, revision: deployment.revision };
+    // A version that was confirmed stays, whatever becomes of the deployment.
+    if (deployment.brings.part === "agent") return this.changeAgent(nowMs, deployment.brings.version);
+    const wanted = { ...NONE, revision: deployment.brings.revision };
     deployment.before = this.installed;
     // What runs as specified already is not touched.
     if (JSON.stringify(wanted) === JSON.stringify(this.installed)) return;
@@ -278,6 +300,7 @@ export class ModelDevice {
 }
 
 function toFacts(deployment: ModelDeployment): DeploymentFacts {
-  const { id, status, code, acknowledgedAtMs, finishedAtMs, putOffUntilMs } = deployment;
-  return { id, status, code, message: undefined, acknowledgedAtMs, finishedAtMs, putOffUntilMs };
+  const { id, brings, status, code, acknowledgedAtMs, finishedAtMs, putOffUntilMs } = deployment;
+  const action = brings.part === "agent" ? "update_agent" : "apply";
+  return { id, action, status, code, message: undefined, acknowledgedAtMs, finishedAtMs, putOffUntilMs };
 }

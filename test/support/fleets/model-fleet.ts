@@ -13,6 +13,8 @@ import {
 import { decideRollout, isStillActive } from "../../../src/control-plane/core/fleets/progress.ts";
 import { beginAttempt, readinessOf } from "../../../src/control-plane/core/fleets/decide-begin.ts";
 import type { TargetDecision } from "../../../src/control-plane/core/fleets/target-decision.ts";
+import type { Goal } from "../../../src/control-plane/core/fleets/fleet.ts";
+import { nextPart } from "../../../src/control-plane/core/fleets/required-agent.ts";
 import { decideTarget } from "../../../src/control-plane/core/fleets/decide-target.ts";
 import {
   type CommandOutcome,
@@ -22,9 +24,9 @@ import {
 import type { WindowState } from "../../../src/control-plane/core/fleets/windows.ts";
 import type { SeededRandom } from "../chaos/seeded-random.ts";
 import { FleetChecks } from "./fleet-checks.ts";
-import { ModelDevice, type Plan } from "./model-device.ts";
-import { modelGoal } from "./model-revisions.ts";
-import { countsOf, type ModelRollout } from "./model-rollout.ts";
+import { type Brought, ModelDevice } from "./model-device.ts";
+import { agentOf, fleetGoal } from "./model-revisions.ts";
+import { countsOf, type ModelRollout, randomPlan } from "./model-rollout.ts";
 
 const HOUR_MS = 3_600_000;
 const SWEEP_INTERVAL_MS = 60_000;
@@ -93,7 +95,7 @@ export class ModelFleet {
     const targets = new Map<string, Target>();
     const previousRevision = this.stableRevision;
     const record = this.#newRecord(id, revision, previousRevision, strategy);
-    const goals = { forward: modelGoal(revision, undefined), back: modelGoal(previousRevision, revision) };
+    const goals = { forward: fleetGoal(revision, undefined), back: fleetGoal(previousRevision, revision) };
     const rollout = { record, targets, goals, sweptState: undefined };
     const planned = planWaves(
       id,
@@ -263,11 +265,19 @@ export class ModelFleet {
     // The same key returns the same deployment.
     const id = attemptKey(target);
     if (!device.deployments.has(id)) {
-      this.checks.requested(this, rollout, target, device);
-      device.request(id, rollout.goals[target.direction].revision, this.#plan(), this.nowMs);
+      const brings = this.#next(rollout.goals[target.direction], device, target);
+      this.checks.requested(this, rollout, target, device, brings);
+      device.request(id, brings, randomPlan(this.random, brings, this.hasFaults), this.nowMs);
     }
     this.#mayBeKilled();
     this.#changeTarget(rollout, target, { deploymentId: id });
+  }
+
+  #next(goal: Goal, device: ModelDevice, { deploymentId }: Target): Brought {
+    const part = nextPart(goal, device.facts(deploymentId, false).agentVersion);
+    return part === "agent"
+      ? { part, version: agentOf(goal.revision ?? 0) ?? 0 }
+      : { part: "apps", revision: goal.revision };
   }
 
   #progress(rollout: ModelRollout): boolean {
@@ -336,30 +346,6 @@ export class ModelFleet {
 
   #mayBeKilled(): void {
     if (this.hasFaults && this.random.chance(0.05)) throw new Killed();
-  }
-
-  #plan(): Plan {
-    const { random } = this;
-    const calm = {
-      outcome: "success",
-      durationMs: random.between(1, 60_000),
-      putOffMs: 0,
-      vanishesForMs: undefined,
-    } as const;
-    if (!this.hasFaults) return calm;
-    const codes = [
-      "CrashLoopBackOff",
-      "ImagePullBackOff",
-      "PolicyDenied",
-      "DeviceNotReachable",
-      "ErrorDeploymentAlreadyExist",
-    ] as const;
-    return {
-      outcome: random.chance(0.7) ? "success" : random.pick(codes),
-      durationMs: random.between(1, 300_000),
-      putOffMs: random.chance(0.1) ? random.between(1, 48 * HOUR_MS) : 0,
-      vanishesForMs: random.chance(0.15) ? random.between(1, 600) * random.pick([1_000, 60_000, HOUR_MS]) : undefined,
-    };
   }
 
   #newRecord(id: string, revision: number, previousRevision: number | undefined, strategy: RolloutStrategy): Rollout {

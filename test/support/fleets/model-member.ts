@@ -90,6 +90,7 @@ export class ModelMember {
     return {
       isConnected: this.#isConnected,
       lastSeenAtMs: this.nowMs,
+      agentVersion: undefined,
       heldUntilMs: this.#isHeld ? Infinity : undefined,
       unacceptedSinceMs: this.#isAccepted ? undefined : this.nowMs,
       conflicts: this.#isForeign ? [{ app: "web", fleet: "other" }] : [],

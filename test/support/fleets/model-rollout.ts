@@ -2,6 +2,7 @@ import { type RolloutStrategy, rolloutStrategySchema } from "../../../src/protoc
 import type { Direction, Rollout, Target, TargetCount } from "../../../src/control-plane/core/fleets/rollout.ts";
 import type { Goal } from "../../../src/control-plane/core/fleets/fleet.ts";
 import type { SeededRandom } from "../chaos/seeded-random.ts";
+import type { Brought, Plan } from "./model-device.ts";
 
 export interface ModelRollout {
   record: Rollout;
@@ -49,4 +50,33 @@ export function randomStrategy(random: SeededRandom): RolloutStrategy {
     lost_after_s: random.pick([60, 1_800]),
     windows: random.chance(0.2) ? [{ from: "00:00", to: "04:00", zone: "UTC" }] : [],
   });
+}
+
+const HOUR_MS = 3_600_000;
+
+/** How updates of the agent fail. */
+const AGENT_CODES = ["AgentUpdateFailed", "AgentPinned", "AgentUpdateInProgress", "NetworkUnavailable"] as const;
+
+/** Returns what an attempt leads to. */
+export function randomPlan(random: SeededRandom, { part }: Brought, hasFaults: boolean): Plan {
+  const calm = {
+    outcome: "success",
+    durationMs: random.between(1, 60_000),
+    putOffMs: 0,
+    vanishesForMs: undefined,
+  } as const;
+  if (!hasFaults) return calm;
+  const codes = [
+    "CrashLoopBackOff",
+    "ImagePullBackOff",
+    "PolicyDenied",
+    "DeviceNotReachable",
+    "ErrorDeploymentAlreadyExist",
+  ] as const;
+  return {
+    outcome: random.chance(0.7) ? "success" : random.pick(part === "agent" ? AGENT_CODES : codes),
+    durationMs: random.between(1, 300_000),
+    putOffMs: random.chance(0.1) ? random.between(1, 48 * HOUR_MS) : 0,
+    vanishesForMs: random.chance(0.15) ? random.between(1, 600) * random.pick([1_000, 60_000, HOUR_MS]) : undefined,
+  };
 }

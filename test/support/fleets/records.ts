@@ -67,6 +67,7 @@ export const aSoakingTarget = (fields: Partial<Target> = {}): Target =>
 
 export const aDeployment = (fields: Partial<DeploymentFacts> = {}): DeploymentFacts => ({
   id: "dep_1",
+  action: "apply",
   status: "Success",
   code: undefined,
   message: undefined,
@@ -81,6 +82,7 @@ export const facts = (fields: Partial<TargetFacts> = {}): TargetFacts => ({
   connectedSinceMs: NOW - 3_600_000,
   protocol: 1,
   lastSeenAtMs: NOW,
+  agentVersion: "1.0.0",
   report: undefined,
   heldUntilMs: undefined,
   unacceptedSinceMs: undefined,

@@ -1,8 +1,9 @@
+import type { AgentUpdate } from "../../../src/protocol/agents/agent-update.ts";
 import type { AppReport } from "../../../src/protocol/apps/app-report.ts";
 import type { DeploymentOutcome } from "../../../src/protocol/deployments/deployment-outcome.ts";
 import type { ErrorCode } from "../../../src/protocol/errors/errors.ts";
 import { someFacts } from "../control-plane/device-samples.ts";
-import { FakeDevice } from "../fake-device.ts";
+import { FakeDevice, type FrameOf } from "../fake-device.ts";
 
 /** An apply request as devices get it. */
 export interface ReceivedApply {
@@ -20,6 +21,13 @@ export interface ReceivedApply {
   readonly isDryRun: boolean;
 }
 
+/** A request to update the agent. */
+export interface ReceivedUpdate {
+  readonly deploymentId: string;
+  readonly request: AgentUpdate;
+  readonly isDryRun: boolean;
+}
+
 /** What a device does with a request. */
 export type Behaviour =
   | "succeed"
@@ -33,16 +41,19 @@ export type Behaviour =
 
 /**
  * A device on the real protocol: it applies groups of apps at once, reports what runs, and does as it is told otherwise. Its apps
- * outlast its connections.
+ * outlast its connections. An update of its agent ends its connection; the new version opens another one and says that it works.
  */
 export class SimulatedDevice implements AsyncDisposable {
   readonly received: ReceivedApply[] = [];
+  readonly updates: ReceivedUpdate[] = [];
+  agentVersion = "1.0.0";
   /** What runs, by name. */
   readonly apps = new Map<string, AppReport>();
   behave: (apply: ReceivedApply) => Behaviour | Promise<Behaviour> = () => "succeed";
+  update: (update: ReceivedUpdate) => "succeed" | Extract<Behaviour, object> = () => "succeed";
   /** The output of an app, line by line. */
   output: (app: string) => readonly string[] = () => [];
-  readonly #url: string;
+  #url: string;
   readonly #token: string;
   #device: FakeDevice | undefined;
   /** How deployments ended, as a device keeps it. */
@@ -67,7 +78,13 @@ export class SimulatedDevice implements AsyncDisposable {
     await this.disconnect();
     // What has arrived and is acknowledged is carried out first: the device says that it holds it.
     await this.#serving;
+    await this.#open(url);
+  }
+
+  async #open(url: string): Promise<FakeDevice> {
+    this.#url = url;
     const options = {
+      agentVersion: this.agentVersion,
       held: [...this.#held],
       outcomes: this.#outcomes,
       logs: (app: string) => this.output(app),
@@ -76,6 +93,7 @@ export class SimulatedDevice implements AsyncDisposable {
     this.#device = device;
     this.report();
     this.#serving = this.#serve(device, ++this.#session);
+    return device;
   }
 
   async disconnect(): Promise<void> {
@@ -86,7 +104,8 @@ export class SimulatedDevice implements AsyncDisposable {
   /** Reports all apps. */
   report(): void {
     const hash = `${++this.#reports}`;
-    this.#device?.report({ hash, apps: [...this.apps.values()], device: someFacts() });
+    const facts = someFacts({ agent_version: this.agentVersion });
+    this.#device?.report({ hash, apps: [...this.apps.values()], device: facts });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -96,10 +115,15 @@ export class SimulatedDevice implements AsyncDisposable {
   async #serve(device: FakeDevice, session: number): Promise<void> {
     while (session === this.#session) {
       // Waits ten seconds each time. What has arrived is carried out, also after the end of the connection.
-      const frame = await device.next("apply").catch(() => undefined);
+      const frame = await device.next("apply", "update_agent").catch(() => undefined);
       if (!frame && device.isClosed) return;
       // It carries none out twice, as an agent.
-      if (!frame || this.received.some(({ deploymentId }) => deploymentId === frame.deployment_id)) continue;
+      const known = [...this.received, ...this.updates];
+      if (!frame || known.some(({ deploymentId }) => deploymentId === frame.deployment_id)) continue;
+      if (frame.type === "update_agent") {
+        await this.#updateAgent(device, frame);
+        continue;
+      }
       const request = frame.request as ReceivedApply["request"];
       const apply: ReceivedApply = {
         deploymentId: frame.deployment_id,
@@ -111,6 +135,38 @@ export class SimulatedDevice implements AsyncDisposable {
       this.received.push(apply);
       await this.#carryOut(device, apply, await this.behave(apply));
     }
+  }
+
+  async #updateAgent(
+    device: FakeDevice,
+    { deployment_id: id, request, options }: FrameOf<"update_agent">,
+  ): Promise<void> {
+    const update = { deploymentId: id, request: request as AgentUpdate, isDryRun: options?.dry_run === true };
+    this.updates.push(update);
+    this.#held.add(id);
+    device.event(id, { step: "checking", message: "Checking." });
+    const behaviour = this.update(update);
+    if (behaviour !== "succeed") {
+      const { fail: code, logs } = behaviour;
+      this.#end({ deployment_id: id, status: "Fail", code });
+      const details = logs === undefined ? {} : { details: { logs } };
+      device.event(id, { status: "Fail", step: "done", code, message: "It did not work.", ...details });
+      return;
+    }
+    if (update.isDryRun) {
+      this.#end({ deployment_id: id, status: "Success" });
+      const details = { dry_run: true, download_bytes: 500 };
+      device.event(id, { status: "Success", step: "done", message: "Dry run.", details });
+      return;
+    }
+    const trial = { version: update.request.version, waiting_s: 900 };
+    const deviceSeq = device.event(id, { step: "verifying", message: "It runs on trial.", details: trial });
+    await device.flushed();
+    await this.disconnect();
+    this.agentVersion = update.request.version ?? this.agentVersion;
+    const renewed = await this.#open(this.#url);
+    this.#end({ deployment_id: id, status: "Success" });
+    renewed.event(id, { status: "Success", step: "done", message: "It works.", device_seq: deviceSeq + 1 });
   }
 
   async #carryOut(device: FakeDevice, apply: ReceivedApply, behaviour: Behaviour): Promise<void> {

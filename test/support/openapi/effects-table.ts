@@ -190,11 +190,18 @@ export const TABLE: Readonly<Record<string, Row>> = {
     none: "?dry_run",
   }),
   "GET /v1/fleets/{fleet}/revisions": read("viewer", PAGE),
-  "POST /v1/fleets/{fleet}/revisions": row("operator", ["runs", "delivers"], {
-    runs: "apps.**",
-    delivers: "registry_auth.**",
-    none: "comment",
-  }),
+  "POST /v1/fleets/{fleet}/revisions": row(
+    "operator",
+    ["runs", "delivers"],
+    {
+      runs: "apps.** agent.version",
+      delivers: "registry_auth.**",
+      none: "comment",
+    },
+    {
+      agent: { from: "admin", classes: ["runs"], body: { agent: { version: "1.5.0" } } },
+    },
+  ),
   "GET /v1/fleets/{fleet}/revisions/{number}": row(
     "viewer",
     "none",

@@ -60,7 +60,7 @@ const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
   sims: ["accounts", "assets", "config", "instances", "sim-operator", "store"],
   devices: ["accounts", "bus", "config", "instances", "metrics", "store"],
   deployments: ["accounts", "bus", "devices", "instances", "store"],
-  fleets: ["accounts", "bus", "deployments", "events", "images", "instances", "sealing", "store"],
+  fleets: ["accounts", "bus", "deployments", "events", "images", "instances", "releases", "sealing", "store"],
   api: [
     "accounts",
     "assets",

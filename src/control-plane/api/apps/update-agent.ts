@@ -1,6 +1,5 @@
 import { AGENT_APP, type AgentUpdate, agentUpdateRequestSchema } from "../../../protocol/agents/agent-update.ts";
 import { splitDeployRequest } from "../../../protocol/apps/deploy-request.ts";
-import { EdgeError } from "../../../protocol/errors/errors.ts";
 import type { ServedReleases } from "../../releases/served-releases.ts";
 import { assetParams } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
@@ -42,8 +41,5 @@ export function updateAgent(api: Api, context: ApiContext): void {
 /** Adds where the release of a version is. Error: `AgentReleaseNotFound`. */
 async function withServed(update: AgentUpdate, releases: ServedReleases): Promise<AgentUpdate> {
   const { version } = update;
-  if (version === undefined) return update;
-  const served = await releases.releaseOf(version);
-  if (served) return { ...update, served };
-  throw new EdgeError("AgentReleaseNotFound", `The service has no release ${version} of the agent.`);
+  return version === undefined ? update : { ...update, served: await releases.requireRelease(version) };
 }

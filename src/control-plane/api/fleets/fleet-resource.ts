@@ -51,6 +51,17 @@ export function requireWaiver(request: FastifyRequest): void {
   requirePermissionFor(request, "fleets.waive_approval", "strategy.requires_approval");
 }
 
+/** A rollout of a revision that updates agents takes the permission for that, whoever has made the revision. Error: `Forbidden`. */
+export async function requireAgentUpdates(
+  request: FastifyRequest,
+  { fleets }: Pick<Store, "fleets">,
+  { id }: Pick<Fleet, "id">,
+  number: number,
+): Promise<void> {
+  const stored = await fleets.findRevision(id, number);
+  if (stored?.revision.agentVersion !== undefined) requirePermissionFor(request, "agents.update", "revision");
+}
+
 export function requesterOf(request: FastifyRequest): Requester {
   return { person: personOf(request), origin: originOf(request) };
 }

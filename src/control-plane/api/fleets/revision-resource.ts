@@ -29,7 +29,8 @@ export async function findRevision(
   return revision;
 }
 
-export function toRevisionBody({ number, comment, apps, hash, createdAtMs, createdBy }: Revision): RevisionBody {
+export function toRevisionBody(revision: Revision): RevisionBody {
+  const { number, comment, apps, agentVersion, hash, createdAtMs, createdBy } = revision;
   return {
     number,
     comment: comment ?? null,
@@ -38,6 +39,7 @@ export function toRevisionBody({ number, comment, apps, hash, createdAtMs, creat
       image: image ?? null,
       written_image: shownImage ?? null,
     })),
+    agent: agentVersion === undefined ? null : { version: agentVersion },
     hash,
     created_at: Math.floor(createdAtMs / 1000),
     created_by: createdBy,

@@ -13,7 +13,7 @@ import {
 } from "../../../protocol/fleets/revision.ts";
 import { pageQuerySchema } from "../../../protocol/people/users.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
-import { diffRevisions, type RevisionContent } from "../../core/fleets/fleet.ts";
+import { diffRevisions, type Revision, type RevisionContent } from "../../core/fleets/fleet.ts";
 import { maskDeclaredSecrets, maskSpec } from "../../core/mask-spec.ts";
 import { openContent } from "../../fleets/revision-content.ts";
 import { principalFields } from "../../accounts/principal.ts";
@@ -68,14 +68,15 @@ export function createRevision(api: Api, context: ApiContext): void {
         summary: "Create Revision",
         description:
           "Makes the next revision of the fleet, which never changes. Tags of images are resolved to digests now. If the newest " +
-          "revision has the same content, the response is that one. Nothing reaches a device before it is rolled out.",
+          "revision has the same content, the response is that one. Nothing reaches a device before it is rolled out. `agent` takes the " +
+          "permission `agents.update`.",
         tags: TAGS,
         params: fleetParams,
         body: revisionRequestSchema,
         response: {
           200: json("The newest revision, which has this content already.", revisionSchema),
           201: json("The new revision.", revisionSchema),
-          ...errorsWithBody("FleetNotFound", "ImageNotResolved"),
+          ...errorsWithBody("FleetNotFound", "ImageNotResolved", "AgentReleaseNotFound"),
         },
       },
     },
@@ -152,7 +153,12 @@ export function diffRevision(api: Api, { store, sealer }: ApiContext): void {
       const fleet = await findFleet(store, request);
       const { number: from, other: to } = request.params;
       const [before, after] = [await findRevision(store, fleet, from), await findRevision(store, fleet, to)];
-      return { from, to, apps: [...diffRevisions(openContent(sealer, before), openContent(sealer, after))] };
+      return {
+        from,
+        to,
+        apps: [...diffRevisions(openContent(sealer, before), openContent(sealer, after))],
+        agent: diffAgents(before.revision, after.revision),
+      };
     },
   );
 }
@@ -163,6 +169,13 @@ function toEntries({ apps }: RevisionContent, isRevealed: boolean): RevisionDeta
     const app = isRevealed ? maskDeclaredSecrets(entry.app) : maskSpec(entry.app);
     return { app, depends_on: entry.depends_on };
   });
+}
+
+function diffAgents(
+  { agentVersion: from }: Pick<Revision, "agentVersion">,
+  { agentVersion: to }: Pick<Revision, "agentVersion">,
+): RevisionDiff["agent"] {
+  return from === to ? null : { from: from ?? null, to: to ?? null };
 }
 
 function numberOfCursor(cursor: string): number {

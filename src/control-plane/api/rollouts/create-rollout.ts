@@ -2,16 +2,23 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { type PriceEvent, priceEventSchema } from "../../../protocol/fleets/rollout-price.ts";
 import { type RolloutRequest, rolloutRequestSchema, rolloutSchema } from "../../../protocol/fleets/rollout.ts";
-import type { RolloutStrategyUpdate } from "../../../protocol/fleets/rollout-strategy.ts";
 import { booleanString } from "../../../protocol/values/scalars.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
+import type { Plan } from "../../core/fleets/waves.ts";
 import type { RolloutPlan } from "../../fleets/plan-rollout.ts";
 import { toForeseenBody } from "../../fleets/price-rollout.ts";
 import type { Store } from "../../store/store.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json, messages } from "../docs/responses.ts";
 import { formatEvent, sendTexts } from "../event-stream.ts";
-import { findFleet, fleetParams, requesterOf, requireWaiver, waivesApproval } from "../fleets/fleet-resource.ts";
+import {
+  findFleet,
+  fleetParams,
+  requesterOf,
+  requireAgentUpdates,
+  requireWaiver,
+  waivesApproval,
+} from "../fleets/fleet-resource.ts";
 import { auditOf } from "../people/audit-entry.ts";
 import { idempotencyHeaders, idempotencyKeyOf } from "../idempotency-key.ts";
 import { streamSignal } from "../stream-signal.ts";
@@ -69,7 +76,7 @@ export function createRollout(api: Api, context: ApiContext): void {
           "stream: an event for each member as it answers, with its wave, then one with the sums in `details`, and the `plan_id` " +
           "from which a rollout with just these waves can be made. Members that are not connected, or wait for people, are not " +
           "asked. An account keeps its newest plans, 20 at most, for seven days each. Not to require the approval that the fleet requires takes the permission " +
-          "`fleets.waive_approval`.",
+          "`fleets.waive_approval`, and to roll out a revision with `agent` takes `agents.update`.",
         tags: ["Rollouts"],
         params: fleetParams,
         querystring: query,
@@ -94,7 +101,10 @@ export function createRollout(api: Api, context: ApiContext): void {
     },
     async (request, reply) => {
       const fleet = await findFleet(store, request);
-      if (waivesApproval(fleet, await strategyOf(store, request.body))) requireWaiver(request);
+      const planned = await planOf(store, request.body);
+      if (waivesApproval(fleet, planned ? planned.strategy : request.body.strategy)) requireWaiver(request);
+      const number = planned?.revision ?? request.body.revision ?? fleet.lastRevision;
+      await requireAgentUpdates(request, store, fleet, number);
       if (request.query.dry_run) {
         context.streamLimiter.acquireForAccount(request, reply);
         const plan = await fleets.plan(fleet, request.body, requesterOf(request));
@@ -109,12 +119,12 @@ export function createRollout(api: Api, context: ApiContext): void {
   );
 }
 
-/** Returns the strategy that a request names itself, or by its plan: the fleet may require approval only since that was made. */
-async function strategyOf(
+/** Returns the plan that a request names: the fleet may require approval only since that was made. */
+async function planOf(
   { rollouts }: Pick<Store, "rollouts">,
-  { plan_id: id, strategy }: RolloutRequest,
-): Promise<RolloutStrategyUpdate | undefined> {
-  return id === undefined ? strategy : (await rollouts.findPlan(id))?.strategy;
+  { plan_id: id }: RolloutRequest,
+): Promise<Plan | undefined> {
+  return id === undefined ? undefined : rollouts.findPlan(id);
 }
 
 async function recordPrice(

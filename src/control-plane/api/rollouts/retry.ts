@@ -4,7 +4,7 @@ import { booleanString } from "../../../protocol/values/scalars.ts";
 import type { RetryPlan } from "../../fleets/retry-rollout.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
-import { requesterOf } from "../fleets/fleet-resource.ts";
+import { requesterOf, requireAgentUpdates } from "../fleets/fleet-resource.ts";
 import { findRollout, rolloutParams, toRolloutBody } from "./rollout-resource.ts";
 
 const query = z.strictObject({
@@ -25,7 +25,7 @@ export function retryRollout(api: Api, { store, fleets }: ApiContext): void {
           "Makes a rollout of the same revision that takes only the assets on which this one has failed or was refused, without " +
           "waves. It has to be over. What was gone back from is retried too; assets that run the revision by now or have left the fleet " +
           "are not. The revision becomes the stable one only if all other assets have it. Repeated while such a rollout is under way, it " +
-          "returns that one.",
+          "returns that one. A device that has set a release of the agent aside tries it once more.",
         tags: ["Rollouts"],
         params: rolloutParams,
         querystring: query,
@@ -38,6 +38,7 @@ export function retryRollout(api: Api, { store, fleets }: ApiContext): void {
     },
     async (request, reply) => {
       const { fleet, rollout } = await findRollout(store, request);
+      await requireAgentUpdates(request, store, fleet, rollout.revision);
       if (request.query.dry_run) return reply.send(toRetryPlanBody(await fleets.planRetry(fleet, rollout)));
       const retry = await fleets.retryRollout(fleet, rollout, requesterOf(request));
       return reply.code(201).send(await toRolloutBody(store, { fleet, rollout: retry }));

@@ -1,6 +1,7 @@
 import type { ErrorCode } from "../../../protocol/errors/errors.ts";
 import { become, type DeploymentFacts, type Situation, type TargetDecision } from "./target-decision.ts";
 import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
+import { needsAgent } from "./required-agent.ts";
 import type { WaitReason } from "../../../protocol/fleets/rollout.ts";
 
 /** A deployment under way is looked at again after this time, should the event of its end be lost. */
@@ -21,6 +22,7 @@ export function decideAttempt(situation: Situation): TargetDecision {
     return failAttempt(situation, { code: "Internal", message: "The deployment is not on record any more." });
   }
   if (deployment.status === "Success") {
+    if (deployment.action === "update_agent") return goOnAfterAgent(situation);
     return become(
       target,
       { state: "soaking", awaySinceMs: undefined, code: undefined, message: undefined, dueMs: nowMs },
@@ -30,6 +32,22 @@ export function decideAttempt(situation: Situation): TargetDecision {
   if (!facts.isConnected && isOutcomeOpen(deployment)) return decideAway(situation);
   if (deployment.status === "Fail") return failAttempt(situation, toFailure(deployment));
   return decideRunning(situation, deployment);
+}
+
+/** The agent is what the revision asks for. Its apps follow, as an attempt of their own; without apps the target soaks. */
+function goOnAfterAgent({ target, facts, context, nowMs }: Situation): TargetDecision {
+  const goal = context.goals[target.direction];
+  const { agentVersion } = facts;
+  if (agentVersion !== undefined && needsAgent(goal, agentVersion)) {
+    const message = `The device has confirmed the new version of its agent, and runs ${agentVersion} all the same.`;
+    return failAttempt({ target, facts, context, nowMs }, { code: "AgentUpdateFailed", message });
+  }
+  const ended = { awaySinceMs: undefined, code: undefined, dueMs: nowMs } as const;
+  if (goal.apps.length === 0) return become(target, { ...ended, state: "soaking", message: undefined }, nowMs);
+  // What the agent took says nothing about the apps.
+  const counts = { failedAttempts: 0, attemptsBefore: target.attempt, deploymentId: undefined } as const;
+  const message = `Its agent is ${agentVersion ?? goal.agent?.version} now; its apps follow.`;
+  return become(target, { ...ended, ...counts, state: "pending", message }, nowMs);
 }
 
 function toFailure({ code, message, acknowledgedAtMs }: DeploymentFacts): FailedAttempt {
@@ -117,7 +135,7 @@ export function failAttempt(situation: Situation, failure: FailedAttempt): Targe
 type FailureClass =
   /** Counts as an attempt. The target fails when it has no attempts left. */
   | { readonly kind: "failed" }
-  /** Counts as a failure, and is not attempted again: it harms the device each time. */
+  /** Counts as a failure, and is not attempted again: it harms the device each time, or cannot work there. */
   | { readonly kind: "harmful" }
   /** The device, its owner or a person said no, or it is not there: ends the target, apart from failures. Not repeated. */
   | { readonly kind: "refused" }
@@ -184,11 +202,13 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   AgentUpdateKeysMissing: REFUSED,
   AgentReleaseUntrusted: FAILED,
   AgentReleaseInvalid: FAILED,
+  AgentArchitectureMissing: REFUSED,
   AgentVersionRefused: REFUSED,
   AgentReleaseSetAside: REFUSED,
   AgentPinned: REFUSED,
   AgentUpdateInProgress: RETRY,
-  AgentUpdateFailed: FAILED,
+  // The device has set the release aside: it would refuse another attempt, which would not count as a failure.
+  AgentUpdateFailed: { kind: "harmful" },
   Forbidden: FAILED,
   AppNotRunning: FAILED,
   AppPortClosed: FAILED,

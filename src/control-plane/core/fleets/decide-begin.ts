@@ -14,6 +14,7 @@ import { unknownFeatures, usedFeatures } from "../../../protocol/link/features.t
 import type { ProtocolVersions } from "../../../protocol/version.ts";
 import { tooOldMessage } from "../command.ts";
 import { type Goal, removesApps } from "./fleet.ts";
+import { needsAgent, nextPart } from "./required-agent.ts";
 import type { Readiness } from "./waves.ts";
 
 const WEEK_MS = 7 * 24 * 3_600_000;
@@ -34,20 +35,29 @@ export function decideBegin(situation: Situation): TargetDecision {
   const isTurn = target.direction === "back" || target.wave <= rollout.wave;
   if (!isStarted || !isTurn) return become(target, { state: "pending" }, nowMs);
 
+  const goal = context.goals[target.direction];
   // Of the revision nothing is left that the fleet owns.
-  if (context.goals[target.direction].apps.length === 0) {
+  if (goal.apps.length === 0 && goal.agent === undefined) {
     return become(target, { state: "skipped", message: "The fleet owns none of the apps any more." }, nowMs);
   }
-  const impossible = findImpossibility(context.goals[target.direction], facts, context.protocols);
+  const impossible = findImpossibility(goal, facts, context.protocols);
   if (impossible) return become(target, { state: "refused", ...impossible }, nowMs);
   const obstacle = findObstacle(situation);
   if (obstacle) return wait(situation, obstacle);
+  if (nextPart(goal, facts.agentVersion) === undefined) return arrive(situation);
 
   const ready: TargetFields = { state: "pending", awaySinceMs: undefined };
   const isRetry = target.state === "pending" && target.attempt > target.attemptsBefore;
   const retryAtMs = isRetry ? target.sinceMs + retryPauseMs(target) : nowMs;
   if (retryAtMs > nowMs) return become(target, { ...ready, dueMs: retryAtMs }, nowMs);
   return { kind: "begin", otherwise: changedFields(target, ready, nowMs) };
+}
+
+/** The revision asks for nothing but an agent that is there already. */
+function arrive({ target, facts, nowMs }: Situation): TargetDecision {
+  const state = target.direction === "back" ? "rolled_back" : "succeeded";
+  const message = `Its agent is ${facts.agentVersion} already.`;
+  return become(target, { state, message, awaySinceMs: undefined, code: undefined }, nowMs);
 }
 
 /**
@@ -61,7 +71,9 @@ function leaveOver({ target, context, nowMs }: Situation): TargetDecision {
     const message = "The rollout has succeeded on enough assets; the fleet's upkeep serves this one.";
     return become(target, { state: "deferred", message }, nowMs);
   }
-  return become(target, { state: "skipped", message: "The rollout ended before its turn." }, nowMs);
+  const message =
+    target.attempt > 0 ? "The rollout ended before its apps' turn." : "The rollout ended before its turn.";
+  return become(target, { state: "skipped", message }, nowMs);
 }
 
 function wait({ target, context, nowMs }: Situation, obstacle: Obstacle): TargetDecision {
@@ -151,6 +163,7 @@ export type AssetFacts = Pick<
   TargetFacts,
   | "isConnected"
   | "protocol"
+  | "agentVersion"
   | "lastSeenAtMs"
   | "heldUntilMs"
   | "unacceptedSinceMs"
@@ -162,11 +175,11 @@ export type AssetFacts = Pick<
 /** Returns why the device cannot get the goal at all; `undefined` if it can. @param protocols default: those of this program */
 export function findImpossibility(
   goal: Goal,
-  { protocol }: Pick<AssetFacts, "protocol">,
+  { protocol, agentVersion }: Pick<AssetFacts, "protocol" | "agentVersion">,
   protocols?: ProtocolVersions,
 ): Impossibility | undefined {
-  // A device that was never there may be any.
-  if (protocol === undefined) return undefined;
+  // A device that was never there may be any, and a new agent comes before the apps that may need it.
+  if (protocol === undefined || needsAgent(goal, agentVersion)) return undefined;
   const spec = { apps: goal.apps, remove: removesApps(goal) };
   const command = { action: "apply", spec, options: {}, hasRegistryAuth: false } as const;
   const missing = usedFeatures(unknownFeatures(protocol, protocols), command);

@@ -11,6 +11,7 @@ import {
   type TargetDecision,
   type TargetFacts,
 } from "./target-decision.ts";
+import { nextPart } from "./required-agent.ts";
 import type { Target, TargetFields } from "./rollout.ts";
 import { soakMsOf } from "../../../protocol/fleets/rollout-strategy.ts";
 
@@ -135,13 +136,18 @@ function turnBack(situation: Situation): TargetDecision {
   const fields = { attempt: 0, attemptsBefore: 0, failedAttempts: 0, deploymentId: undefined } as const;
   const cleared = { ...NOT_SOAKING, awaySinceMs: undefined, code: undefined, message: undefined } as const;
   const { deployment } = facts;
+  const { forward, back } = context.goals;
+  if (forward.agent !== undefined && nextPart(back, facts.agentVersion) === undefined) {
+    const message = `Its agent stays at ${facts.agentVersion ?? "its version"}: no older one is brought.`;
+    return become(target, { ...fields, ...cleared, direction: "back", state: "rolled_back", message }, nowMs);
+  }
   if (deployment?.status === "Fail" && facts.isConnected) {
     // A deployment that failed has left what was there before: nothing has to be done as soon as the device reports that.
-    const { kind } = judge(context.goals.back, facts, nowMs);
+    const { kind } = judge(back, facts, nowMs);
     const untilMs = Math.max(deployment.finishedAtMs ?? 0, facts.connectedSinceMs ?? 0) + REPORT_GRACE_MS;
     if (kind === "unknown" && facts.report?.heldSinceMs === undefined && untilMs > nowMs)
       return become(target, { dueMs: untilMs }, nowMs);
-    const { revision } = context.goals.back;
+    const { revision } = back;
     const message = revision === undefined ? "Nothing of it was left there." : `It still ran revision ${revision}.`;
     if (kind === "as_specified")
       return become(target, { ...fields, ...cleared, direction: "back", state: "rolled_back", message }, nowMs);

@@ -58,6 +58,8 @@ export interface Revision {
   /** From 1, without gaps. */
   readonly number: number;
   readonly apps: readonly RevisionApp[];
+  /** The version that the agent must have at least; `undefined`: any. */
+  readonly agentVersion: string | undefined;
   /** SHA-256 of its content, in hexadecimal digits. */
   readonly hash: string;
   readonly comment: string | undefined;
@@ -99,9 +101,17 @@ type RevisionEntry =
   | { readonly app: AppliedApp; readonly depends_on: readonly AppDependency[] }
   | { readonly absent: string };
 
+/** The release of the agent that a revision asks for. A device whose agent is as new, or newer, is left as it is. */
+export interface RequiredAgent {
+  readonly version: string;
+  /** Where devices find it at the service: its repository, and the digest of its index. */
+  readonly served: { readonly repository: string; readonly digest: string };
+}
+
 /** What a revision says. Its environments may name variables of assets. */
 export interface RevisionContent {
   readonly apps: readonly RevisionEntry[];
+  readonly agent?: RequiredAgent | undefined;
 }
 
 /** What an asset is to run, before variables are put in. */
@@ -111,6 +121,7 @@ export interface Goal {
   /** `undefined`: no revision, all apps are absent. */
   readonly revision: number | undefined;
   readonly apps: readonly RevisionEntry[];
+  readonly agent?: RequiredAgent | undefined;
 }
 
 /** Returns the name of an app of a revision. */
@@ -122,9 +133,12 @@ export function nameOf(entry: RevisionEntry): string {
  * Returns what the fleet's revision says of the apps that the fleet owns now. A revision may be older than the fleet's list of apps:
  * what another fleet may own by now is neither changed nor judged.
  */
-export function ownedContent({ apps: owned }: Pick<Fleet, "apps">, { apps }: RevisionContent): RevisionContent {
+export function ownedContent({ apps: owned }: Pick<Fleet, "apps">, { apps, agent }: RevisionContent): RevisionContent {
   const names = new Set(owned);
-  return { apps: apps.filter((entry) => names.has(nameOf(entry))).map((entry) => withDependenciesIn(names, entry)) };
+  return {
+    agent,
+    apps: apps.filter((entry) => names.has(nameOf(entry))).map((entry) => withDependenciesIn(names, entry)),
+  };
 }
 
 function withDependenciesIn(names: ReadonlySet<string>, entry: RevisionEntry): RevisionEntry {
@@ -147,7 +161,7 @@ export function goalOf(
   const apps = content?.apps ?? [];
   const known = new Set(apps.map(nameOf));
   const removed = (other?.apps ?? []).map(nameOf).filter((name) => !known.has(name));
-  return { fleet, revision, apps: [...apps, ...removed.map((absent) => ({ absent }))] };
+  return { fleet, revision, agent: content?.agent, apps: [...apps, ...removed.map((absent) => ({ absent }))] };
 }
 
 /** Whether apps have to be removed to reach the goal. */

@@ -1,7 +1,7 @@
 import type { MemberStateName, MemberWait } from "../../../protocol/fleets/fleet-member.ts";
 import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
 import type { RolloutState, TargetState, WaitReason } from "../../../protocol/fleets/rollout.ts";
-import { compareApps, describe, type Difference, findDown } from "./judge.ts";
+import { compareDevice, describe, type Difference, findDown } from "./judge.ts";
 import type { ReportFacts, TargetFacts } from "./target-decision.ts";
 import { type Fleet, fleetMark, type Goal } from "./fleet.ts";
 import type { Direction } from "./rollout.ts";
@@ -16,7 +16,7 @@ const MAX_DIFFERENCES = 10;
 /** What a member's state is judged from, at one moment. */
 export interface MemberFacts extends Pick<
   TargetFacts,
-  "isConnected" | "lastSeenAtMs" | "heldUntilMs" | "unacceptedSinceMs" | "conflicts"
+  "isConnected" | "lastSeenAtMs" | "agentVersion" | "heldUntilMs" | "unacceptedSinceMs" | "conflicts"
 > {
   /** Why people want it left alone, as they have said. */
   readonly holdReason?: string | undefined;
@@ -90,7 +90,7 @@ export function judgeMember(
 ): Judgement {
   const wanted = wantedRevision(fleet, facts.targets) ?? broughtRevision(fleet, facts.report);
   const wantedGoal = wanted === undefined ? undefined : goalOf(wanted);
-  const differences = wantedGoal && facts.report ? datedDifferences(wantedGoal, facts.report, before?.differences) : [];
+  const differences = wantedGoal ? datedDifferences(wantedGoal, facts, before?.differences) : [];
   const kept = differences.slice(0, MAX_DIFFERENCES);
   const found = findState({ fleet, goalOf }, facts, wantedGoal, differences, nowMs);
   const isSame = before?.state === found.state;
@@ -108,12 +108,13 @@ export function judgeMember(
 /** Where the device does not know since when an app differs, that is when the service was told of it first. */
 function datedDifferences(
   { goal }: MemberGoal,
-  report: NonNullable<MemberFacts["report"]>,
+  { report, agentVersion }: Pick<MemberFacts, "report" | "agentVersion">,
   before: readonly Difference[] = [],
 ): readonly Difference[] {
+  if (!report) return [];
   const dateOf = ({ app, kind }: Difference): number =>
     before.find((known) => known.app === app && known.kind === kind)?.sinceMs ?? report.atMs;
-  return compareApps(goal, report).map((difference) =>
+  return compareDevice(goal, report, agentVersion).map((difference) =>
     // What another revision has brought is dated by its rollout.
     difference.sinceMs === undefined && difference.kind !== "revision"
       ? withDate(difference, dateOf(difference))
@@ -187,7 +188,11 @@ function findState(
   }
   if (!report || !wanted) return waiting(facts, wanted);
   const isStable = wantedRevision(fleet, targets) !== undefined;
-  const isBrought = facts.revision !== undefined || report.apps.some((app) => fleetMark(app)?.name === fleet.name);
+  // The agent is there anyway, so that of a revision without apps nothing has to be brought first.
+  const isBrought =
+    facts.revision !== undefined ||
+    report.apps.some((app) => fleetMark(app)?.name === fleet.name) ||
+    (wanted.goal.agent !== undefined && wanted.goal.apps.length === 0);
   // Nothing reaches a device that an operator has not accepted, and what was brought before may have been brought to another one.
   const mustBeAccepted = facts.unacceptedSinceMs !== undefined && differences.length > 0;
   if (!isBrought || mustBeAccepted) return waiting(facts, wanted);
@@ -201,7 +206,9 @@ function findState(
   if (other !== undefined) return behind(facts, wanted, other);
   if (has("differs")) return { state: "drifted", message };
   if (has("revision")) return behind(facts, wanted, undefined, message);
-  return { state: "missing", message };
+  if (has("missing")) return { state: "missing", message };
+  // Of the agent itself: people have gone back there, or it refuses the release.
+  return behind(facts, wanted, undefined, message);
 }
 
 /** It is what it is to be. An app that is not up is the device's matter, or the attention's, and named all the same. */
@@ -230,14 +237,14 @@ function findUnderWay(targets: readonly MemberTarget[]): Found | undefined {
 function otherRevision(
   fleet: string,
   goalOf: MemberScope["goalOf"],
-  { report, revision }: MemberFacts,
+  { report, revision, agentVersion }: MemberFacts,
   differences: readonly Difference[],
 ): number | undefined {
   const marked = differences.find(({ kind }) => kind === "revision");
   const mark = marked && report?.apps.find(({ name }) => name === marked.app)?.fleet;
   const candidate = mark?.name === fleet ? mark.revision : revision;
   const goal = candidate === undefined ? undefined : goalOf(candidate)?.goal;
-  return goal && report && compareApps(goal, report).length === 0 ? candidate : undefined;
+  return goal && report && compareDevice(goal, report, agentVersion).length === 0 ? candidate : undefined;
 }
 
 /** It runs another revision. Waits if one is about to be brought there. */

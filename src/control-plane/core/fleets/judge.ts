@@ -1,7 +1,9 @@
+import { AGENT_APP } from "../../../protocol/agents/agent-update.ts";
 import type { AppReport } from "../../../protocol/apps/app-report.ts";
 import type { AppliedApp } from "../../../protocol/apps/apply.ts";
 import type { ReportFacts, TargetFacts } from "./target-decision.ts";
 import { fleetMark, type Goal, nameOf } from "./fleet.ts";
+import { needsAgent } from "./required-agent.ts";
 import { type AppFile, appFileUpdates } from "../../../protocol/apps/app-files.ts";
 import { type AppDocument, fieldsInForce, KNOWN_FIELDS } from "../../../protocol/apps/fields-in-force.ts";
 import { parseImageReference } from "../../../protocol/apps/image-reference.ts";
@@ -38,11 +40,23 @@ export const REPORT_GRACE_MS = 60_000;
 /** Judges what a device runs by its last report. */
 export function judge(
   goal: Goal,
-  { report, deployment, connectedSinceMs }: Pick<TargetFacts, "report" | "deployment" | "connectedSinceMs">,
+  {
+    report,
+    deployment,
+    connectedSinceMs,
+    agentVersion,
+  }: Pick<TargetFacts, "report" | "deployment" | "connectedSinceMs" | "agentVersion">,
   nowMs: number,
 ): Verdict {
+  // What the device says of its agent is known with its connection, and needs no report.
+  const agent = compareAgent(goal, agentVersion);
+  if (goal.apps.length === 0 && goal.agent !== undefined) {
+    if (agent) return { kind: "drifted", what: describe([agent]), differences: [agent] };
+    return { kind: "as_specified", upSinceMs: Math.min(deployment?.finishedAtMs ?? connectedSinceMs ?? nowMs, nowMs) };
+  }
   if (report === undefined) return { kind: "unknown", why: "The device has not reported its apps." };
-  const endedAtMs = deployment?.finishedAtMs;
+  // An update of the agent touches no app.
+  const endedAtMs = deployment?.action === "update_agent" ? undefined : deployment?.finishedAtMs;
   if (report.heldSinceMs !== undefined) {
     // An app in a crash loop is the usual reason, which the report before has told then.
     const isOfIt = endedAtMs === undefined || isSince(goal, report, deployment?.id, endedAtMs);
@@ -54,7 +68,7 @@ export function judge(
     const hasReported = nowMs >= Math.max(endedAtMs, connectedSinceMs ?? Infinity) + REPORT_GRACE_MS;
     if (!hasReported) return { kind: "unknown", why: "The device has not reported its apps since the deployment." };
   }
-  const differences = compareApps(goal, report);
+  const differences = compareDevice(goal, report, agentVersion);
   if (differences.length > 0) return { kind: "drifted", what: describe(differences), differences };
   return judgeUp(goal, report, endedAtMs);
 }
@@ -85,9 +99,12 @@ export function describe(differences: readonly Difference[]): string {
   return `${differences.map(({ what }) => what).join("; ")}.`;
 }
 
+/** An agent that was confirmed becomes an older one by people only, such as with a pin. */
+const BY_HAND: ReadonlySet<Difference["kind"]> = new Set(["stopped", "missing", "changed", "agent"]);
+
 /** Whether people have made all of these differences since the deployment: they say nothing about its revision. */
 export function areByHand(differences: readonly Difference[]): boolean {
-  return differences.every(({ kind }) => kind === "stopped" || kind === "missing" || kind === "changed");
+  return differences.every(({ kind }) => BY_HAND.has(kind));
 }
 
 /** Restarts that one end of an app does not explain. */
@@ -160,14 +177,26 @@ export interface Difference {
   /**
    * `stopped`: a person has stopped it. `missing`: it is not there. `changed`: the device says that it was changed by other means
    * than the fleet, or it is there although it is to be absent. `differs`: its specification is another one, on a device that says nothing
-   * about fleets. `revision`: it is unchanged from another revision of the fleet.
+   * about fleets. `revision`: it is unchanged from another revision of the fleet. `agent`: the agent itself is older.
    */
-  readonly kind: "stopped" | "missing" | "changed" | "differs" | "revision";
+  readonly kind: "stopped" | "missing" | "changed" | "differs" | "revision" | "agent";
   /** For people, without values: `web was stopped`. */
   readonly what: string;
   readonly by: ChangedBy | undefined;
   /** When it was changed, Unix milliseconds; `undefined` if the device does not know. */
   readonly sinceMs: number | undefined;
+}
+
+/** Returns how a device differs from the goal: its agent, if that is older, and its apps. */
+export function compareDevice(goal: Goal, reported: Reported, agentVersion: string | undefined): readonly Difference[] {
+  const agent = compareAgent(goal, agentVersion);
+  return [...(agent ? [agent] : []), ...compareApps(goal, reported)];
+}
+
+function compareAgent(goal: Goal, agentVersion: string | undefined): Difference | undefined {
+  if (agentVersion === undefined || !needsAgent(goal, agentVersion)) return undefined;
+  const what = `its agent is ${agentVersion}, older than ${goal.agent?.version}`;
+  return { app: AGENT_APP, kind: "agent", what, by: undefined, sinceMs: undefined };
 }
 
 /** Returns how the apps differ from the goal, in the order of its apps; none if they do not, as far as the report tells. */

@@ -1,3 +1,4 @@
+import type { DeploymentAction } from "../../../protocol/deployments/deployment-action.ts";
 import type { DeploymentStatus } from "../../../protocol/deployments/deployment-event.ts";
 import type { ErrorCode } from "../../../protocol/errors/errors.ts";
 import type { AppRemoval, AppReport, DeviceFacts } from "../../../protocol/apps/app-report.ts";
@@ -13,6 +14,8 @@ export interface TargetFacts {
   readonly connectedSinceMs: number | undefined;
   /** Negotiated protocol version of its latest session; `undefined` if it was never connected. */
   readonly protocol: number | undefined;
+  /** Version of its agent, as it has said last; `undefined` if it was never connected. */
+  readonly agentVersion: string | undefined;
   /** When its device was last known to be connected; `undefined` if never. */
   readonly lastSeenAtMs: number | undefined;
   /** Its last report; `undefined` if it has sent none. */
@@ -46,6 +49,7 @@ export interface ReportFacts {
 
 export interface DeploymentFacts {
   readonly id: string;
+  readonly action: DeploymentAction;
   readonly status: DeploymentStatus;
   readonly code: ErrorCode | undefined;
   readonly message: string | undefined;

@@ -157,6 +157,7 @@ export const FIELD_PERMISSIONS: Readonly<Record<string, Readonly<Record<string, 
   "GET /v1/assets/:asset_id/edge/apps/:name": { reveal: "apps.deploy" },
   "GET /v1/assets/:asset_id/variables": { reveal: "assets.variables" },
   "GET /v1/fleets/:fleet/revisions/:number": { reveal: "fleets.manage" },
+  "POST /v1/fleets/:fleet/revisions": { agent: "agents.update" },
 };
 
 const FIELDS_BY_ENDPOINT: ReadonlyMap<string, ReadonlyMap<string, RolePermission>> = new Map(

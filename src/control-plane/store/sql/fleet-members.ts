@@ -26,6 +26,7 @@ interface CandidateRow extends MatchRow {
   readonly is_connected: boolean | 0 | 1 | null;
   readonly last_seen_at: number | null;
   readonly protocol: number | null;
+  readonly agent_version: string | null;
   readonly hold: number;
   readonly hold_until_ms: number | null;
   readonly accepted_at: number | null;
@@ -84,7 +85,7 @@ export class MemberList {
     const { jsonList, jsonObject, jsonTexts } = this.#executor.dialect;
     const sql = /* sql */ `
       SELECT a.uuid, a.name, a.type, a.serial_number, a.created_at, ${isConnectedSql("?9")} AS is_connected,
-        ${lastSeenSql("?9", "?10")} AS last_seen_at, s.protocol, t.accepted_at, t.replaced_at_ms,
+        ${lastSeenSql("?9", "?10")} AS last_seen_at, s.protocol, t.agent_version, t.accepted_at, t.replaced_at_ms,
         CASE WHEN h.asset_uuid IS NULL THEN 0 ELSE 1 END AS hold, h.until_ms AS hold_until_ms,
         (SELECT ${jsonObject("g.key", "g.value")} FROM asset_tags g WHERE g.asset_uuid = a.uuid) AS tags,
         (SELECT ${jsonList("v.name")} FROM asset_variables v WHERE v.asset_uuid = a.uuid) AS variables,
@@ -199,6 +200,7 @@ function toCandidate(row: CandidateRow): Candidate {
     facts: {
       isConnected: Boolean(row.is_connected),
       protocol: row.protocol ?? undefined,
+      agentVersion: row.agent_version ?? undefined,
       lastSeenAtMs: row.last_seen_at === null ? undefined : row.last_seen_at * 1000,
       heldUntilMs: row.hold === 0 ? undefined : (row.hold_until_ms ?? Infinity),
       unacceptedSinceMs: row.accepted_at === null ? (row.replaced_at_ms ?? row.created_at * 1000) : undefined,

@@ -61,12 +61,13 @@ export function fleetValues(fleet: Fleet): Parameters {
   ];
 }
 
-export const REVISION_COLUMNS = "fleet_id, number, apps, hash, comment, created_at_ms, created_by";
+export const REVISION_COLUMNS = "fleet_id, number, apps, agent_version, hash, comment, created_at_ms, created_by";
 
 export interface RevisionRow {
   readonly fleet_id: string;
   readonly number: number;
   readonly apps: string;
+  readonly agent_version: string | null;
   readonly hash: string;
   readonly comment: string | null;
   readonly created_at_ms: number;
@@ -84,6 +85,7 @@ export function toRevision(row: RevisionRow): Revision {
     number: row.number,
     // What JSON leaves out is `undefined`.
     apps: JSON.parse(row.apps) as RevisionApp[],
+    agentVersion: row.agent_version ?? undefined,
     hash: row.hash,
     comment: row.comment ?? undefined,
     createdAtMs: row.created_at_ms,
@@ -97,11 +99,11 @@ export function toStoredRevision(row: SealedRevisionRow): StoredRevision {
 
 /** Its parameters are `revisionValues`. */
 export const INSERT_REVISION = /* sql */ `
-  INSERT INTO fleet_revisions (fleet_id, number, apps, hash, comment, created_at_ms, created_by, key_id, sealed)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+  INSERT INTO fleet_revisions (fleet_id, number, apps, agent_version, hash, comment, created_at_ms, created_by, key_id, sealed)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 export function revisionValues({ revision, keyId, sealed }: StoredRevision): Parameters {
-  const { fleetId, number, apps, hash, comment, createdAtMs, createdBy } = revision;
+  const { fleetId, number, apps, agentVersion = null, hash, comment = null, createdAtMs, createdBy } = revision;
   const by = JSON.stringify(createdBy);
-  return [fleetId, number, JSON.stringify(apps), hash, comment ?? null, createdAtMs, by, keyId, sealed];
+  return [fleetId, number, JSON.stringify(apps), agentVersion, hash, comment, createdAtMs, by, keyId, sealed];
 }

@@ -27,6 +27,7 @@ interface AssetRow {
   readonly replaced_at_ms: number | null;
   readonly created_at: number;
   readonly reasons: number | null;
+  readonly agent_version: string | null;
 }
 
 interface OfAsset {
@@ -120,7 +121,7 @@ export class SqlMemberStore implements MemberStore {
       SELECT a.uuid, a.type, ${isConnectedSql("?1")} AS is_connected, ${lastSeenSql("?1", "?2")} AS last_seen_at,
         p.report, p.reported_at, p.held_since, CASE WHEN h.asset_uuid IS NULL THEN 0 ELSE 1 END AS hold, h.until_ms AS hold_until_ms,
         h.reason AS hold_reason,
-        t.accepted_at, t.replaced_at_ms, a.created_at, t.reasons
+        t.accepted_at, t.replaced_at_ms, a.created_at, t.reasons, t.agent_version
       FROM assets a
       LEFT JOIN asset_states t ON t.asset_uuid = a.uuid
       LEFT JOIN device_reports p ON p.asset_uuid = a.uuid
@@ -294,6 +295,7 @@ function toAsset(row: AssetRow): Omit<AssetFacts, "tags" | "variableNames" | "ow
     type: row.type,
     isConnected: Boolean(row.is_connected),
     lastSeenAtMs: row.last_seen_at === null ? undefined : row.last_seen_at * 1000,
+    agentVersion: row.agent_version ?? undefined,
     heldUntilMs: row.hold === 0 ? undefined : (row.hold_until_ms ?? Infinity),
     holdReason: row.hold_reason ?? undefined,
     unacceptedSinceMs: row.accepted_at === null ? (row.replaced_at_ms ?? row.created_at * 1000) : undefined,

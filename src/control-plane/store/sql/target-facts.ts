@@ -1,3 +1,4 @@
+import type { DeploymentAction } from "../../../protocol/deployments/deployment-action.ts";
 import type { DeploymentStatus } from "../../../protocol/deployments/deployment-event.ts";
 import type { ErrorCode } from "../../../protocol/errors/errors.ts";
 import type { DeviceReport } from "../../core/device-report.ts";
@@ -11,6 +12,7 @@ interface FactsRow extends TargetRow {
   readonly is_connected: boolean | 0 | 1 | null;
   readonly last_seen_at: number | null;
   readonly protocol: number | null;
+  readonly agent_version: string | null;
   readonly report: string | null;
   readonly reported_at: number | null;
   readonly held_since: number | null;
@@ -24,6 +26,7 @@ interface FactsRow extends TargetRow {
   readonly asset_type: string;
   readonly tags: string | null;
   readonly variables: string | null;
+  readonly d_action: DeploymentAction | null;
   readonly d_status: DeploymentStatus | null;
   readonly d_code: ErrorCode | null;
   readonly d_acknowledged_at_ms: number | null;
@@ -37,7 +40,7 @@ export const FACTS_PARAMETERS = 5;
 /** Returns the statement for targets with facts. Its parameters are `factsValues` and those of the condition. */
 export function factsSql(dialect: Dialect, condition: string): string {
   return /* sql */ `
-    SELECT ${TARGET_COLUMNS}, ${isConnectedSql("?1")} AS is_connected, ${lastSeenSql("?1", "?2")} AS last_seen_at, s.protocol,
+    SELECT ${TARGET_COLUMNS}, ${isConnectedSql("?1")} AS is_connected, ${lastSeenSql("?1", "?2")} AS last_seen_at, s.protocol, t.agent_version,
       p.report, p.reported_at, p.held_since,
       CASE WHEN h.asset_uuid IS NULL THEN 0 ELSE 1 END AS hold, h.until_ms AS hold_until_ms,
       t.accepted_at, t.replaced_at_ms, a.created_at,
@@ -49,7 +52,7 @@ export function factsSql(dialect: Dialect, condition: string): string {
       a.type AS asset_type,
       (SELECT ${dialect.jsonObject("g.key", "g.value")} FROM asset_tags g WHERE g.asset_uuid = x.asset_uuid) AS tags,
       (SELECT ${dialect.jsonList("v.name")} FROM asset_variables v WHERE v.asset_uuid = x.asset_uuid) AS variables,
-      d.status AS d_status, d.code AS d_code, d.acknowledged_at_ms AS d_acknowledged_at_ms, d.finished_at_ms AS d_finished_at_ms,
+      d.action AS d_action, d.status AS d_status, d.code AS d_code, d.acknowledged_at_ms AS d_acknowledged_at_ms, d.finished_at_ms AS d_finished_at_ms,
       e.event AS d_event
     FROM rollout_targets x
     JOIN assets a ON a.uuid = x.asset_uuid
@@ -78,6 +81,7 @@ export function toTargetWithFacts(row: unknown): TargetWithFacts {
       isConnected: Boolean(facts.is_connected),
       connectedSinceMs: facts.is_connected ? (facts.last_seen_at ?? 0) * 1000 : undefined,
       protocol: facts.protocol ?? undefined,
+      agentVersion: facts.agent_version ?? undefined,
       lastSeenAtMs: facts.last_seen_at === null ? undefined : facts.last_seen_at * 1000,
       report: toReport(facts),
       heldUntilMs: facts.hold === 0 ? undefined : (facts.hold_until_ms ?? Infinity),
@@ -105,9 +109,10 @@ function toReport({ report, reported_at, held_since }: FactsRow): TargetWithFact
 }
 
 function toAttempt(row: FactsRow): StoredAttempt | undefined {
-  if (row.deployment_id === null || row.d_status === null) return undefined;
+  if (row.deployment_id === null || row.d_status === null || row.d_action === null) return undefined;
   return {
     id: row.deployment_id,
+    action: row.d_action,
     status: row.d_status,
     code: row.d_code ?? undefined,
     acknowledgedAtMs: row.d_acknowledged_at_ms ?? undefined,

@@ -80,7 +80,6 @@ describe("fleets", () => {
   test.each([
     [{ selector: "" }, "selector", "at character 1"],
     [{ selector: "role=kiosk,," }, "selector", "at character 12"],
-    [{ apps: [] }, "apps", "must not be empty"],
     [{ apps: ["ui", "ui"] }, "apps[1]", "appears twice"],
     [{ name: "Not A Name" }, "name", "lowercase"],
     [{ strategy: { attempts: 0 } }, "strategy.attempts", "must be at least 1"],
@@ -150,6 +149,7 @@ describe("revisions", () => {
         { app: "old", change: "removed", fields: [] },
         { app: "ui", change: "changed", fields: ["image", "environments.LEVEL"] },
       ],
+      agent: null,
     });
     const list = (await api.get(`/v1/fleets/${name}/revisions?limit=1`)).body as { readonly next_cursor: string };
     expect(list).toMatchObject({ revisions: [{ number: 2 }] });

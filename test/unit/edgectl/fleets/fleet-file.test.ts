@@ -53,6 +53,20 @@ test("a file with nothing but absent apps is one", () => {
   expect(read("fleet: f\nselector: a\nabsent: [old]\n")).toMatchObject({ apps: [], absent: ["old"] });
 });
 
+test("a file may ask for a version of the agent, with apps or without any", () => {
+  const text = "fleet: f\nselector: a\nagent: {version: 1.5.0}\n";
+  expect(read(text)).toMatchObject({ fleet: { apps: [] }, apps: [], agentVersion: "1.5.0" });
+  expect(read(`${text}apps: {w: {image: w}}\n`)).toMatchObject({ fleet: { apps: ["w"] }, agentVersion: "1.5.0" });
+  expect(read("fleet: f\nselector: a\napps: {w: {image: w}}\n").agentVersion).toBeUndefined();
+  expect(problemsOf("fleet: f\nselector: a\nagent: {version: ../1}\n")).toEqual([
+    expect.stringMatching(/^fleet.yaml:3:\d+: `agent.version` must be a version of edge-agent/),
+  ]);
+  expect(problemsOf("fleet: f\nselector: a\nagent: {image: x}\n")).not.toEqual([]);
+  expect(problemsOf("fleet: f\nselector: a\n")).toEqual([
+    expect.stringContaining("`apps` must not be empty without `agent`"),
+  ]);
+});
+
 test.each([
   ["fleet: F!\nselector: a\napps: {w: {image: w}}", /fleet.yaml:1:1: `fleet` must be 1 to 63 lowercase/],
   ["fleet: f\nselector: 'a=b=c'\napps: {w: {image: w}}", /fleet.yaml:2:1: `selector` /],
@@ -69,7 +83,7 @@ test.each([
   ["fleet", /The file is not a map of keys and values/],
   ["fleet: f\n---\nfleet: g", /fleet.yaml:2:1: The file has several documents/],
   ["selector: a\napps: {w: {image: w}}", /The file has no `fleet`/],
-  ["fleet: f\nselector: a", /neither `apps` nor `absent`/],
+  ["fleet: f\nselector: a", /`apps` must not be empty without `agent`/],
   ["fleet: f\nselector: a\napps: {w: {image: w}}\nabsent: [w]", /fleet.yaml:4:\d+: `absent`: .*twice/],
 ])("%j is refused by line", (text, problem) => {
   expect(String((problemsOf(text) as string[])[0])).toMatch(problem);

@@ -113,3 +113,21 @@ test("what the newest revision removes, and the file no longer names, is not sai
     "db: stays on devices, and belongs to no fleet; web: is no longer removed from devices, and belongs to no fleet",
   );
 });
+
+test("another version of the agent is a difference, and asks for a revision", () => {
+  const text = "  db: {image: 'db@sha256:" + "0".repeat(64) + "'}\n";
+  const image = `db@sha256:${"0".repeat(64)}`;
+  const entry = { app: { name: "db", image, environments: [] }, depends_on: [] };
+  const { fleet, newest } = present(text, [entry], [{ name: "db", image, written_image: image }]);
+  const before = { fleet, newest: { ...newest, agent: { version: "1.4.0" } } };
+  const file = { ...read(text), agentVersion: "1.5.0" };
+  const changed = { field: "version", change: "change", old: "1.4.0", new: "1.5.0" };
+  expect(planFleet(file, before)).toMatchObject({ change: "none", agent: [changed], asks_for_revision: true });
+  const same = { ...file, agentVersion: "1.4.0" };
+  expect(planFleet(same, before)).toMatchObject({ agent: [], asks_for_revision: false });
+  const none = { ...file, agentVersion: undefined };
+  expect(planFleet(none, before)).toMatchObject({
+    agent: [{ change: "remove", old: "1.4.0" }],
+    asks_for_revision: true,
+  });
+});

@@ -20,6 +20,8 @@ export const FLEETS = /* sql */ `
     fleet_id TEXT COLLATE "C" NOT NULL REFERENCES fleets (id) ON DELETE CASCADE,
     number BIGINT NOT NULL,
     apps TEXT NOT NULL,
+    -- The version that the agent must have at least.
+    agent_version TEXT,
     hash TEXT COLLATE "C" NOT NULL,
     comment TEXT,
     created_at_ms BIGINT NOT NULL,

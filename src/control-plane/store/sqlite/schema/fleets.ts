@@ -20,6 +20,8 @@ export const FLEETS = /* sql */ `
     fleet_id TEXT NOT NULL REFERENCES fleets (id) ON DELETE CASCADE,
     number INTEGER NOT NULL,
     apps TEXT NOT NULL,
+    -- The version that the agent must have at least.
+    agent_version TEXT,
     hash TEXT NOT NULL,
     comment TEXT,
     created_at_ms INTEGER NOT NULL,

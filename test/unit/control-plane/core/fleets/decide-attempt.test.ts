@@ -36,14 +36,15 @@ describe("classes of failures", () => {
       "DeploymentCancelled",
       "AgentUpdateUnsupported",
       "AgentUpdateKeysMissing",
+      "AgentArchitectureMissing",
       "AgentVersionRefused",
       "AgentReleaseSetAside",
       "AgentPinned",
     ]);
   });
 
-  it("never try again what has brought the agent down", () => {
-    expect(of("harmful")).toEqual(["AgentCrashed"]);
+  it("never try again what has brought the agent down, or a release that it has set aside", () => {
+    expect(of("harmful")).toEqual(["AgentCrashed", "AgentUpdateFailed"]);
   });
 
   it("wait for the connection without counting an attempt", () => {

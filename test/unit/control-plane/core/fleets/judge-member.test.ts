@@ -18,6 +18,7 @@ const scope: MemberScope = {
 const facts = (apps: readonly AppReport[] | undefined, fields: Partial<MemberFacts> = {}): MemberFacts => ({
   isConnected: true,
   lastSeenAtMs: NOW,
+  agentVersion: "1.0.0",
   heldUntilMs: undefined,
   unacceptedSinceMs: undefined,
   conflicts: [],
