@@ -4,6 +4,7 @@ import { addAppsLifecycle, addAppsUpdate } from "./commands/apps-control.ts";
 import { addAppsList, addAppsLogs, addAppsShow, addAppsStats } from "./commands/apps-read.ts";
 import { addApply } from "./commands/apply.ts";
 import { addAssetsAccept, addAssetsList, addAssetsShow } from "./commands/assets.ts";
+import { addAssetsHealth } from "./commands/assets-health.ts";
 import { addAssetsHistory } from "./commands/assets-history.ts";
 import { addAssetsUpdateAgent } from "./commands/assets-update-agent.ts";
 import { addAssetsUpdate } from "./commands/assets-update.ts";
@@ -97,6 +98,7 @@ export function createProgram(io: Io): Command {
   addAssetsList(assets, io);
   addAssetsShow(assets, io);
   addAssetsHistory(assets, io);
+  addAssetsHealth(assets, io);
   addAssetsAccept(assets, io);
   addAssetsUpdate(assets, io);
   addAssetsUpdateAgent(assets, io);

@@ -1,5 +1,5 @@
-import { HEALTH_KEPT_S } from "../../protocol/link/device-health.ts";
-import { combineRows, type HealthRow } from "../../protocol/link/health-points.ts";
+import { type DeviceHealth, HEALTH_KEPT_S, type HealthParams } from "../../protocol/link/device-health.ts";
+import { combineRows, type HealthRow, pointsOf } from "../../protocol/link/health-points.ts";
 
 const DAY_S = 86_400;
 /** Seconds that a row of an old day covers. */
@@ -30,4 +30,12 @@ export function addToDay(stored: readonly HealthRow[], sent: readonly HealthRow[
 /** Returns the rows of a day that is old. */
 export function condense(rows: readonly HealthRow[]): readonly HealthRow[] {
   return combineRows(rows, OLD_HEALTH_ROW_S);
+}
+
+/** Returns what is on record as points. Rows of two lengths become those of the longer one, so that each counts as much. */
+export function storedPoints(
+  { rowS, rows }: { readonly rowS: number; readonly rows: readonly HealthRow[] },
+  params: HealthParams,
+): DeviceHealth {
+  return pointsOf(rowS === OLD_HEALTH_ROW_S ? condense(rows) : rows, params, rowS);
 }

@@ -32,10 +32,19 @@ export type Uptime = z.output<typeof uptimeSchema>;
 const assetUptimeSchema = z.looseObject({ total: uptimeSchema, periods: z.array(uptimeSchema) });
 export type AssetUptime = z.output<typeof assetUptimeSchema>;
 
+const values = z.array(z.number().nullable());
+const healthSchema = z.looseObject({
+  source: z.string(),
+  interval_s: z.number(),
+  at: z.array(z.number()),
+  series: z.array(z.looseObject({ metric: z.string(), mean: values, max: values })),
+});
+export type AssetHealth = z.output<typeof healthSchema>;
+
 /** Unix seconds. */
 interface Range {
-  readonly from: number | undefined;
-  readonly to: number | undefined;
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
 }
 
 /** Fetches how long the device was connected, in the range and by period. */
@@ -56,4 +65,14 @@ export function getConnectivity(
 ): Promise<z.output<typeof connectivitySchema>> {
   const options = { path: { asset_id: asset }, query };
   return client.json(requestOf("GET /v1/assets/{asset_id}/connectivity", options), connectivitySchema);
+}
+
+/** Fetches how the device was, in columns, the oldest point first. */
+export function getHealth(
+  client: ApiClient,
+  asset: string,
+  { from, to, points, source }: Range & { readonly points: number; readonly source?: string | undefined },
+): Promise<AssetHealth> {
+  const path = apiPath("v1", "assets", asset, "health");
+  return client.json({ path, query: { from, to, points, source } }, healthSchema);
 }

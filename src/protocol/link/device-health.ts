@@ -66,12 +66,31 @@ export const deviceHealthSchema = z
   .meta({ id: "DeviceHealth" });
 export type DeviceHealth = z.output<typeof deviceHealthSchema>;
 
+/** The same, as the API returns it. */
+export const assetHealthSchema = z
+  .object({
+    source: z.enum(["device", "service"]).meta({
+      description: "Who had it: the device, which was asked, or the service, to which the device has sent it before.",
+    }),
+    ...deviceHealthSchema.shape,
+  })
+  .meta({ id: "AssetHealth" });
+export type AssetHealth = z.output<typeof assetHealthSchema>;
+
 /** Query of Get Health. */
 export const healthQuerySchema = z.strictObject({
   from: integerString(0, MAX_UNIX_SECONDS)
     .optional()
-    .meta({ description: "Unix seconds, inclusive; 48 hours before `to` by default, and at most." }),
+    .meta({ description: "Unix seconds, inclusive; 48 hours before `to` by default, 400 days at most." }),
   to: integerString(0, MAX_UNIX_SECONDS).optional().meta({ description: "Unix seconds; now by default, and at most." }),
+  source: z
+    .enum(["device", "service"])
+    .optional()
+    .meta({
+      description:
+        "`device`: it is asked, for 48 hours at most; `service`: what the service has on record. By default the device is asked if it is " +
+        "connected and keeps the whole range.",
+    }),
   points: integerString(1, MAX_HEALTH_POINTS)
     .default(DEFAULT_HEALTH_POINTS)
     .meta({ description: `Maximum number of points, 1 to ${MAX_HEALTH_POINTS}; ${DEFAULT_HEALTH_POINTS} by default.` }),

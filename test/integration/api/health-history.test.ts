@@ -7,6 +7,7 @@ import { FakeDevice } from "../../support/fake-device.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00Z") / 1000;
 const HOUR = 3_600;
+const DAY = 86_400;
 
 let control: ControlPlane;
 let account: TestAccount;
@@ -44,10 +45,10 @@ test("is asked of the device, for 48 hours by default, and returned as it is", a
   const body = { interval_s: 1_800, at: [NOW - 2 * HOUR, NOW - HOUR], series: [series(2)] };
   const { asked, response } = await ask("", body);
   expect(asked).toMatchObject({ what: "health", params: { from: NOW - 48 * HOUR, to: NOW, points: 96 } });
-  expect(response).toMatchObject({ status: 200, body });
+  expect(response).toMatchObject({ status: 200, body: { source: "device", ...body } });
   const second = await ask(`?from=${NOW - HOUR}&points=5`, { interval_s: 900, at: [], series: [] });
   expect(second.asked).toMatchObject({ params: { from: NOW - HOUR, to: NOW, points: 5 } });
-  expect(second.response.body).toEqual({ interval_s: 900, at: [], series: [] });
+  expect(second.response.body).toEqual({ source: "device", interval_s: 900, at: [], series: [] });
 });
 
 test("the command of the documentation runs as it is printed", async () => {
@@ -85,15 +86,57 @@ test.each<[string, unknown]>([
   expect(response).toMatchObject({ status: 502, body: { code: "DeviceFailed" } });
 });
 
-test.each([["from=5"], [`from=${NOW}`], [`from=${NOW + 5}`], ["points=201"], ["points=0"], ["points=1e1"]])(
-  "%s is refused before the device is asked",
-  async (query) => {
-    expect((await api.get(`/v1/assets/${uuid}/health?${query}`)).status).toBe(422);
-  },
-);
+test.each([
+  ["from=5"],
+  [`from=${NOW - 48 * HOUR - 1}&source=device`],
+  ["source=else"],
+  [`from=${NOW}`],
+  [`from=${NOW + 5}`],
+  ["points=201"],
+  ["points=0"],
+  ["points=1e1"],
+])("%s is refused before the device is asked", async (query) => {
+  expect((await api.get(`/v1/assets/${uuid}/health?${query}`)).status).toBe(422);
+});
 
-test("a device that is not connected cannot be asked", async () => {
+/** An asset whose device is away, with a row for each quarter of an hour of the last days: the number of the quarter. */
+async function awayWithRows(days: number): Promise<string> {
   const away = await control.asset(account);
-  const { body } = await api.get(`/v1/assets/${away.uuid}/health`);
-  expect(body).toMatchObject({ code: "DeviceNotReachable" });
+  const rows = Array.from({ length: days * 96 }, (_, index) => ({
+    at: NOW - days * DAY + index * 900,
+    spreads: { cpu_percent: [index % 100, (index % 100) + 1, (index % 100) + 2] as const },
+  }));
+  for (let from = 0; from < rows.length; from += 96)
+    await control.store.health.addRows(away.uuid, rows.slice(from, from + 96));
+  return away.uuid;
+}
+
+test("of a device that is not connected is what it has sent before, unless the device is to be asked", async () => {
+  const away = await awayWithRows(1);
+  const { body } = await api.get(`/v1/assets/${away}/health?from=${NOW - HOUR}`);
+  const at = [4, 3, 2, 1].map((quarters) => NOW - quarters * 900);
+  expect(body).toEqual({
+    source: "service",
+    interval_s: 900,
+    at,
+    series: [{ metric: "cpu_percent", min: [92, 93, 94, 95], mean: [93, 94, 95, 96], max: [94, 95, 96, 97] }],
+  });
+  expect((await api.get(`/v1/assets/${away}/health?source=device`)).body).toMatchObject({ code: "DeviceNotReachable" });
+  const never = await control.asset(account);
+  const none = { source: "service", interval_s: 1_800, at: [], series: [] };
+  expect((await api.get(`/v1/assets/${never.uuid}/health`)).body).toEqual(none);
+});
+
+test("of a month comes from the service in at most 200 points, hours where the rows are old, also of a connected device", async () => {
+  const away = await awayWithRows(30);
+  await control.store.health.condenseDays(Math.floor(NOW / DAY) - 14, 1_000);
+  const { body } = await api.get(`/v1/assets/${away}/health?from=${NOW - 30 * DAY}&points=200`);
+  const { interval_s: interval, at } = body as { interval_s: number; at: number[] };
+  expect([body["source"], interval % HOUR]).toEqual(["service", 0]);
+  expect(at.length).toBeGreaterThan(100);
+  expect(at.length).toBeLessThanOrEqual(200);
+  expect((await api.get(`/v1/assets/${away}/health?from=${NOW - 400 * DAY}&points=200`)).body["at"]).not.toEqual([]);
+  const asked = await api.get(`/v1/assets/${uuid}/health?from=${NOW - 48 * HOUR - 1}`);
+  expect(asked.body).toMatchObject({ source: "service", at: [] });
+  expect((await api.get(`/v1/assets/${uuid}/health?source=service`)).body).toMatchObject({ source: "service" });
 });

@@ -23,6 +23,7 @@ describe("edgectl completion", () => {
       "list",
       "show",
       "history",
+      "health",
       "accept",
       "update",
       "update-agent",

@@ -58,3 +58,32 @@ test("assets history shows uptime as a chart, and when the device was connected"
   const unknown = await user.run(["assets", "history", never.asset.serialNumber, ...range]);
   expect(unknown.stdout).toContain("never connected");
 });
+
+test("assets health shows how the device was, as a table", async () => {
+  await using control = await startControlPlane();
+  await using user = await edgectlUser();
+  const account = await control.account();
+  const { uuid, asset } = await control.asset(account);
+  const never = await control.asset(account);
+  await user.run(["login", "--url", control.url, "--key-file", "-"], { input: account.apiKey });
+  await control.store.health.addRows(uuid, [
+    { at: T0, spreads: { cpu_percent: [1, 5, 80], temperature_celsius: [40, 41, 41] } },
+    { at: T0 + HOUR, spreads: { cpu_percent: [5, 5, 5] } },
+  ]);
+  const range = ["--from", String(T0), "--to", String(T0 + 24 * HOUR)];
+  const shown = await user.run(["assets", "health", asset.serialNumber, ...range]);
+  expect(shown).toMatchObject({ code: 0, stderr: "" });
+  expect(shown.stdout.split("\n").map((line) => line.replaceAll(/\s+/g, " ").trim())).toEqual([
+    "Means of 1 h, and the highest value where it differs; as the device has sent it to the service",
+    "",
+    "FROM (UTC) CPU TEMP",
+    "2024-10-04 00:00 5 / 80 % 41 °C",
+    "2024-10-04 01:00 5 % -",
+    "",
+  ]);
+  const json = await user.run(["assets", "health", asset.serialNumber, ...range, "--points", "1", "--json"]);
+  expect(JSON.parse(json.stdout)).toMatchObject({ source: "service", at: [T0] });
+  expect((await user.run(["assets", "health", never.asset.serialNumber])).stdout).toContain("no samples");
+  const asked = await user.run(["assets", "health", asset.serialNumber, "--source", "device"]);
+  expect([asked.code === 0, asked.stderr]).toEqual([false, expect.stringContaining("DeviceNotReachable") as string]);
+});

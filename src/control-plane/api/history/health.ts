@@ -1,17 +1,23 @@
 import { unixNow } from "../../../lib/clock.ts";
 import {
-  type DeviceHealth,
-  deviceHealthSchema,
+  type AssetHealth,
+  assetHealthSchema,
   HEALTH_KEPT_S,
   healthQuerySchema,
+  type HealthParams,
 } from "../../../protocol/link/device-health.ts";
+import { MAX_HISTORY_DAYS } from "../../../protocol/assets/connectivity.ts";
+import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { invalidRequest } from "../../../protocol/errors/request-error.ts";
+import type { Asset } from "../../core/asset.ts";
+import { storedPoints } from "../../core/health-days.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
+import { resolveHistoryRange } from "./range.ts";
 
-/** `GET /v1/assets/{asset_id}/health`: how the device was, from the samples that it keeps. */
+/** `GET /v1/assets/{asset_id}/health`: how the device was, from the samples that it keeps, or from what it has sent. */
 export function getHealth(api: Api, context: ApiContext): void {
   api.get(
     "/v1/assets/:asset_id/health",
@@ -20,27 +26,45 @@ export function getHealth(api: Api, context: ApiContext): void {
         operationId: "getHealth",
         summary: "Health",
         description:
-          "How the device was in the last 48 hours: the lowest value, the mean and the highest of what it samples every minute. The " +
-          "device is queried; nothing of the answer is stored. Gaps are gaps: there is no point where the device has no samples.",
+          "How the device was: the lowest value, the mean and the highest of what it samples every minute. A connected device is queried " +
+          "about the last 48 hours, which it keeps in rows of five minutes. All else comes from the rows of 15 minutes that it has sent, " +
+          "which the service keeps for 14 days, and as rows of an hour for 396 days. Gaps are gaps: there is no point without samples.",
         tags: ["History"],
         params: assetParams,
         querystring: healthQuerySchema,
         response: {
-          200: json("In columns, the oldest point first.", deviceHealthSchema),
+          200: json("In columns, the oldest point first.", assetHealthSchema),
           ...errors("AssetNotFound", "DeviceNotReachable", "DeviceTooOld", "DeviceFailed"),
         },
       },
     },
-    async (request, reply): Promise<DeviceHealth> => {
-      const { points } = request.query;
+    async (request, reply): Promise<AssetHealth> => {
+      const { points, source } = request.query;
       const asset = await findAsset(context.store, request, request.params.asset_id);
       const now = unixNow(context.clock);
-      const to = Math.min(request.query.to ?? now, now);
-      const from = request.query.from ?? Math.max(0, to - HEALTH_KEPT_S);
-      if (from >= to) throw invalidRequest([{ path: "from", reason: "must be before to, and before now" }]);
-      if (to - from > HEALTH_KEPT_S)
-        throw invalidRequest([{ path: "from", reason: "must be at most 48 hours before to" }]);
-      return context.queries.query(asset, "health", { from, to, points }, streamSignal(request, reply, context));
+      const query = { ...request.query, from: request.query.from ?? defaultFrom(request.query.to ?? now, now) };
+      const params = { ...resolveHistoryRange(query, now, MAX_HISTORY_DAYS), points };
+      const isOnDevice = params.from >= now - HEALTH_KEPT_S;
+      if (source === "device" && params.to - params.from > HEALTH_KEPT_S)
+        throw invalidRequest([{ path: "from", reason: "must be at most 48 hours before to, which a device keeps" }]);
+      if (source === "service" || (source === undefined && !isOnDevice)) return readStored(context, asset, params);
+      try {
+        const health = await context.queries.query(asset, "health", params, streamSignal(request, reply, context));
+        return { source: "device", ...health };
+      } catch (error) {
+        const isAway = error instanceof EdgeError && error.code === "DeviceNotReachable";
+        if (source === "device" || !isAway) throw error;
+        return readStored(context, asset, params);
+      }
     },
   );
+}
+
+/** 48 hours before the end, which ends now at the latest. */
+function defaultFrom(to: number, now: number): number {
+  return Math.max(0, Math.min(to, now) - HEALTH_KEPT_S);
+}
+
+async function readStored({ store }: ApiContext, { uuid }: Asset, params: HealthParams): Promise<AssetHealth> {
+  return { source: "service", ...storedPoints(await store.health.listRows(uuid, params), params) };
 }

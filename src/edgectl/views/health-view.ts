@@ -1,0 +1,41 @@
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { type Column, renderTable } from "../../lib/terminal/table.ts";
+import type { Theme } from "../../lib/terminal/theme.ts";
+import { formatDuration, formatMinute } from "../../lib/terminal/time.ts";
+import type { AssetHealth } from "../api/history.ts";
+
+/** Headers and units of the metrics; others are shown as they are called. */
+const KNOWN: Readonly<Record<string, readonly [header: string, unit: string]>> = {
+  cpu_percent: ["CPU", " %"],
+  memory_percent: ["MEMORY", " %"],
+  swap_percent: ["SWAP", " %"],
+  disk_percent: ["DISK", " %"],
+  inodes_percent: ["INODES", " %"],
+  temperature_celsius: ["TEMP", " °C"],
+  throttled_percent: ["THROTTLED", " %"],
+};
+
+/** Renders a table with a row for each point: means, with the highest values where they differ. */
+export function renderHealth(health: AssetHealth, theme: Theme, width: number | undefined): string {
+  const { at, series, interval_s: interval, source } = health;
+  if (at.length === 0) return "There are no samples of this time.";
+  const who = source === "device" ? "asked of the device" : "as the device has sent it to the service";
+  const columns: Column<number>[] = [
+    { header: "FROM (UTC)", cell: (index) => formatMinute(at[index] ?? 0) },
+    ...series.map(({ metric, mean, max }): Column<number> => {
+      const [header, unit] = KNOWN[metric] ?? [sanitizeLine(metric), ""];
+      return { header, align: "right", cell: (index) => valueOf(mean[index], max[index], unit) };
+    }),
+  ];
+  return [
+    `Means of ${formatDuration(interval)}, and the highest value where it differs; ${who}`,
+    "",
+    renderTable(columns, [...at.keys()], theme, width),
+  ].join("\n");
+}
+
+function valueOf(mean: number | null | undefined, max: number | null | undefined, unit: string): string {
+  if (mean === null || mean === undefined) return "-";
+  const [middle, highest] = [Math.round(mean), Math.round(max ?? mean)];
+  return middle === highest ? `${middle}${unit}` : `${middle} / ${highest}${unit}`;
+}
