@@ -8,18 +8,27 @@ import type { HelperEngine } from "./helper-container.ts";
 import { hasStatus } from "./unless-status.ts";
 import { parseBoundedJson } from "../../../protocol/values/bounded-json.ts";
 
-/** Reads and writes files of a container that need not run. */
+/*
+ * Reads and writes files of a container that need not run.
+ */
 
-// Bits of Go's file mode.
+// Bits of Go's file mode (io/fs.FileMode).
 const DIRECTORY = 2 ** 31;
 const LINK = 2 ** 27;
-const NEITHER_FILE_NOR_DIRECTORY = 0x0f28_0000;
+const DEVICE = 2 ** 26;
+const NAMED_PIPE = 2 ** 25;
+const SOCKET = 2 ** 24;
+const CHARACTER_DEVICE = 2 ** 21;
+const IRREGULAR = 2 ** 19;
+const NEITHER_FILE_NOR_DIRECTORY = LINK | DEVICE | NAMED_PIPE | SOCKET | CHARACTER_DEVICE | IRREGULAR;
 const PERMISSIONS = 0o777;
+/** The bits of setuid, setgid and sticky, as Go has them and as a mode of Unix has them. */
 const SPECIAL_BITS: readonly (readonly [number, number])[] = [
   [2 ** 23, 0o4000],
   [2 ** 22, 0o2000],
   [2 ** 20, 0o1000],
 ];
+/** More symbolic links than this one after the other count as one that leads nowhere. */
 const MAX_LINKS = 8;
 
 interface PathStat {
@@ -27,7 +36,7 @@ interface PathStat {
   readonly linkTarget: string;
 }
 
-/** Whether the container has something at a path. A symbolic link that leads nowhere: only with Docker. */
+/** Whether the container has something at a path. A symbolic link that leads nowhere counts with Docker, and not with Podman. */
 export async function hasPath(docker: Docker, id: string, path: string, abortSignal: AbortSignal): Promise<boolean> {
   const response = await unlessMissing(docker.getContainer(id).infoArchive({ path, abortSignal }));
   (response as IncomingMessage | undefined)?.resume();
@@ -41,7 +50,7 @@ export async function pathMode(docker: Docker, id: string, path: string, abortSi
   return permissions(parseStat(response.headers["x-docker-container-path-stat"]).mode);
 }
 
-/** Returns what a container has at a path, symbolic links followed; `undefined` if nothing. */
+/** Returns what a container has at a path, symbolic links followed; `undefined` if nothing, also where a link leads nowhere. */
 export async function readPath(
   { docker, kind }: Pick<HelperEngine, "docker" | "kind">,
   id: string,
@@ -91,13 +100,10 @@ export async function writeDirectories(
   { path, entries }: { readonly path: string; readonly entries: readonly DirectoryEntry[] },
   abortSignal: AbortSignal,
 ): Promise<void> {
-  const { pack } = await import("tar-stream");
-  const archive = pack();
-  for (const { name, owner, mode } of entries) {
-    archive.entry({ name: `${name}/`, type: "directory", mode, ...owner, ...largeIds(owner) });
-  }
-  archive.finalize();
-  const body = await buffer(archive);
+  const headers = entries.map(
+    ({ name, owner, mode }) => ({ name: `${name}/`, type: "directory", owner, mode }) as const,
+  );
+  const body = await archiveOf(headers);
   await docker.getContainer(id).putArchive(body, { path, noOverwriteDirNonDir: true, abortSignal });
 }
 
@@ -108,14 +114,23 @@ export async function writeFiles(
   { path, files }: { readonly path: string; readonly files: readonly DeviceFile[] },
   abortSignal: AbortSignal,
 ): Promise<void> {
+  await docker.getContainer(id).putArchive(await archiveOf(files), { path, abortSignal });
+}
+
+interface ArchiveEntry extends DirectoryEntry {
+  /** Default: a file. */
+  readonly type?: "directory";
+  /** Default: none. */
+  readonly content?: Uint8Array;
+}
+
+async function archiveOf(entries: readonly ArchiveEntry[]): Promise<Buffer> {
   const { pack } = await import("tar-stream");
   const archive = pack();
-  for (const { name, content, owner, mode } of files) {
-    archive.entry({ name, mode, ...owner, ...largeIds(owner) }, Buffer.from(content));
-  }
+  for (const { name, type = "file", owner, mode, content = new Uint8Array() } of entries)
+    archive.entry({ name, type, mode, ...owner, ...largeIds(owner) }, Buffer.from(content));
   archive.finalize();
-  const body = await buffer(archive);
-  await docker.getContainer(id).putArchive(body, { path, abortSignal });
+  return buffer(archive);
 }
 
 // The library writes at most this into the fields of a plain header.
