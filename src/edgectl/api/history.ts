@@ -73,6 +73,6 @@ export function getHealth(
   asset: string,
   { from, to, points, source }: Range & { readonly points: number; readonly source?: string | undefined },
 ): Promise<AssetHealth> {
-  const path = apiPath("v1", "assets", asset, "health");
-  return client.json({ path, query: { from, to, points, source } }, healthSchema);
+  const options = { path: { asset_id: asset }, query: { from, to, points, source } };
+  return client.json(requestOf("GET /v1/assets/{asset_id}/health", options), healthSchema);
 }
