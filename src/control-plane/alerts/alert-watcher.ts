@@ -5,7 +5,7 @@ import type { AlertRouteBody } from "../../protocol/alerts/settings.ts";
 import { createId } from "../accounts/secrets.ts";
 import type { Observation, OpenAlert } from "../core/alerts/alert.ts";
 import { evaluate, parseRules, shortestAbsenceMs, termsOfSelector } from "../core/alerts/evaluate.ts";
-import { assignGroups, nextStep, type Route } from "../core/alerts/grouping.ts";
+import { assignGroups, nextGroupStep, type Route } from "../core/alerts/grouping.ts";
 import { learn } from "../core/alerts/habits.ts";
 import { LeasedLoop } from "../instances/leased-loop.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
@@ -205,7 +205,7 @@ export class AlertWatcher implements AsyncDisposable {
       const known = routes.get(accountId) ?? (await this.#routesOf(accountId));
       routes.set(accountId, known);
       const route = known.find(({ id }) => id === group.routeId);
-      const step = nextStep(group, counts, route, nowMs);
+      const step = nextGroupStep(group, counts, route, nowMs);
       const message = step.message && composeMessage(each, step.message, publicUrl, nowMs);
       const text = message && {
         id: messageIdOf(each),

@@ -1,7 +1,8 @@
 /**
- * What a message is about. `events`: a deployment has a new event. `account`: an account has new events. `session`: sessions of this instance may have been
- * replaced. `access`: a key or token may have been revoked. `counters`: shared counts have changed. `fleets`: a fleet or a rollout
- * has changed, which is for the coordinator of rollouts.
+ * What a message is about. `events`: a deployment has a new event. `account`: an account has new events. `wake`: something waits for
+ * a device of this instance. `session`: sessions of this instance may have been replaced. `access`: a key or token may have been
+ * revoked. `fleets`: a fleet or a rollout has changed, which is for the coordinator of rollouts. `counters`: shared counts have
+ * changed.
  */
 export type Topic =
   | `events.${string}`

@@ -13,10 +13,9 @@ import type { DeviceReport } from "./device-report.ts";
  * `not_seen` follows from the time and is not stored.
  */
 
+/** In the order in which they were added. The next one is 262_144. */
 const BITS = {
   app_missing: 1,
-  /** Its container is there and does not run, or is paused, although the agent was not asked for that. */
-  app_stopped: 131_072,
   app_restarting: 2,
   app_unhealthy: 4,
   /** By the device's report on an app. */
@@ -33,8 +32,6 @@ const BITS = {
   acceptance: 1024,
   /** It has taken the place of another one. */
   device_replaced: 2048,
-  /** Its container engine has lost something, or cannot remove a container. */
-  engine_trouble: 65_536,
   /** An app of a fleet was changed other than by the fleet, or is not there. */
   drifted: 4096,
   /** A person has stopped an app of a fleet. */
@@ -43,6 +40,10 @@ const BITS = {
   state_not_writable: 16_384,
   /** Another device has its token. */
   cloned_identity: 32_768,
+  /** Its container engine has lost something, or cannot remove a container. */
+  engine_trouble: 65_536,
+  /** Its container is there and does not run, or is paused, although the agent was not asked for that. */
+  app_stopped: 131_072,
 } as const;
 
 /** The bits that every report decides on; `engine_trouble` with one that has the facts of the device. */

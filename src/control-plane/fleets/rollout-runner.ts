@@ -141,8 +141,10 @@ export class RolloutRunner {
     const counts = await store.rollouts.countTargets(this.#rolloutId);
     const { after, hasEnded } = await this.#progress.decide(round, counts);
     if (hasEnded) onFleetChanged(round.fleet.id);
+    // The rollout is not there any more.
     if (!after) return false;
     if (after.version !== round.rollout.version) return true;
+    // The counts that were not told yet, if there are any, are due then.
     const untilToldMs = await this.#progress.tell(round.fence, after, counts);
     if (!isStillActive(after, counts)) {
       await this.#progress.store(round.fence, after, () => ({ fields: { isActive: false } }));
@@ -224,9 +226,9 @@ export class RolloutRunner {
     }
     const dirty = [...this.#dirty].slice(0, BATCH);
     for (const asset of dirty) this.#dirty.delete(asset);
-    if (dirty.length > 0) await this.#work.work(round, await rollouts.readTargets(round.scope, dirty));
+    if (dirty.length > 0) await this.#work.decideTargets(round, await rollouts.readTargets(round.scope, dirty));
     const due = await rollouts.listDue(round.scope, round.nowMs, BATCH);
-    await this.#work.work(round, due);
+    await this.#work.decideTargets(round, due);
     const mayBeginMore = await this.#work.beginPending(round);
     return mayBeginMore || this.#dirty.size > 0 || due.length === BATCH;
   }

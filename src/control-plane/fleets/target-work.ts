@@ -63,7 +63,7 @@ export class TargetWork {
   }
 
   /** Decides about these targets and carries that out. */
-  async work(round: Round, reads: readonly TargetWithFacts[]): Promise<void> {
+  async decideTargets(round: Round, reads: readonly TargetWithFacts[]): Promise<void> {
     const decisions = new Decisions();
     this.#decideAll(round, reads, decisions);
     await this.#carryOut(round, decisions);

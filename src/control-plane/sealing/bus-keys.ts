@@ -3,12 +3,11 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { Repeat } from "../../lib/repeat.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
-import type { BusKey, SharedKeys } from "../bus/sealed/message-seal.ts";
+import { type BusKey, KEY_ID_BYTES, type SharedKeys } from "../bus/sealed/message-seal.ts";
 import type { Sealer } from "./sealer.ts";
 import type { StoredBusKey } from "../store/bus-keys.ts";
 import type { Store } from "../store/store.ts";
 import { logStoreError } from "../store/unavailable.ts";
-import { KEY_ID_BYTES } from "../bus/sealed/message-seal.ts";
 
 /** How often the keys and the time of the database are read. */
 const READ_INTERVAL_MS = 10_000;
@@ -35,12 +34,13 @@ export interface BusKeysOptions {
 export class BusKeys implements SharedKeys, Disposable {
   readonly #options: BusKeysOptions;
   #keys: ReadonlyMap<string, BusKey> = new Map();
+  /** The newest first. */
   #stored: readonly StoredBusKey[] = [];
   /** Add it to the monotonic time. */
   #offsetMs = 0;
   #startedAtMs = 0;
   #readAtMs = -Infinity;
-  #reading: Promise<void> | undefined;
+  #refreshing: Promise<void> | undefined;
   #unreadable: string | undefined;
   #repeat: Repeat | undefined;
 
@@ -51,9 +51,9 @@ export class BusKeys implements SharedKeys, Disposable {
   /** Reads the keys, makes the first one, and follows them until disposed. Throws if the store cannot be read. */
   static async open(options: BusKeysOptions): Promise<BusKeys> {
     const keys = new BusKeys(options);
-    await keys.#read();
+    await keys.#refresh();
     keys.#startedAtMs = keys.nowMs;
-    keys.#repeat = new Repeat(options.clock, READ_INTERVAL_MS, () => keys.#readQuietly());
+    keys.#repeat = new Repeat(options.clock, READ_INTERVAL_MS, () => keys.#refreshQuietly());
     return keys;
   }
 
@@ -75,7 +75,7 @@ export class BusKeys implements SharedKeys, Disposable {
   find(id: string): BusKey | undefined {
     const key = this.#keys.get(id);
     const { clock } = this.#options;
-    if (!key && clock.monotonic() - this.#readAtMs >= MIN_READ_INTERVAL_MS) void this.#readQuietly();
+    if (!key && clock.monotonic() - this.#readAtMs >= MIN_READ_INTERVAL_MS) void this.#refreshQuietly();
     return key;
   }
 
@@ -83,9 +83,9 @@ export class BusKeys implements SharedKeys, Disposable {
     this.#repeat?.[Symbol.dispose]();
   }
 
-  async #readQuietly(): Promise<void> {
+  async #refreshQuietly(): Promise<void> {
     try {
-      await (this.#reading ??= this.#read());
+      await (this.#refreshing ??= this.#refresh());
     } catch (error) {
       logStoreError(
         this.#options.logger,
@@ -94,11 +94,12 @@ export class BusKeys implements SharedKeys, Disposable {
         "cannot read the keys of the bus; those that are known stay in use",
       );
     } finally {
-      this.#reading = undefined;
+      this.#refreshing = undefined;
     }
   }
 
-  async #read(): Promise<void> {
+  /** Reads the time of the database and the keys, and adds a key if one is due. */
+  async #refresh(): Promise<void> {
     const { store, clock } = this.#options;
     this.#readAtMs = clock.monotonic();
     const { nowMs } = await store.instances.readTime();
@@ -117,7 +118,7 @@ export class BusKeys implements SharedKeys, Disposable {
     this.#stored = await this.#options.store.busKeys.list();
     const keys = new Map<string, BusKey>();
     for (const stored of this.#stored) {
-      const secret = this.#keys.get(stored.id)?.secret ?? this.#open(stored);
+      const secret = this.#keys.get(stored.id)?.secret ?? this.#unseal(stored);
       if (secret) keys.set(stored.id, { id: stored.id, secret });
     }
     this.#keys = keys;
@@ -141,7 +142,7 @@ export class BusKeys implements SharedKeys, Disposable {
     }
   }
 
-  #open({ id, keyId, sealed }: StoredBusKey): Uint8Array | undefined {
+  #unseal({ id, keyId, sealed }: StoredBusKey): Uint8Array | undefined {
     if (keyId === undefined) return sealed;
     try {
       return this.#options.sealer.open({ keyId, sealed }, purposeOf(id));

@@ -8,7 +8,7 @@ import { evaluate, type ParsedRule } from "../../../src/control-plane/core/alert
 import {
   type AlertGroup,
   assignGroups,
-  nextStep,
+  nextGroupStep,
   type Route,
   type SilenceMatcher,
 } from "../../../src/control-plane/core/alerts/grouping.ts";
@@ -92,7 +92,7 @@ export class AlertSimulation {
     const unacknowledged = open.filter(({ isAcknowledged }) => !isAcknowledged).length;
     const counts = { total: members.size, open: open.length, unacknowledged };
     const route = this.routes.find(({ id }) => id === group.routeId);
-    const { message, isClosed } = nextStep(group, counts, route, nowMs);
+    const { message, isClosed } = nextGroupStep(group, counts, route, nowMs);
     if (message !== undefined) {
       this.messages.push({ atMs: nowMs, groupId: group.id, condition: group.condition, message, total: members.size });
       this.groups.set(group.id, { ...group, sends: group.sends + 1, sentTotal: members.size, lastSentAtMs: nowMs });

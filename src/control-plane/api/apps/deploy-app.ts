@@ -11,8 +11,9 @@ import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } 
 import { deployQuerySchema, limitOtherFields, requireBody, toDeployOptions } from "./request-options.ts";
 
 /**
- * `POST /v1/assets/{asset_id}/edge/apps`: deploys an app and streams the events. After authentication every response is
- * an event stream, refusals included. The deployment continues when the client disconnects.
+ * `POST /v1/assets/{asset_id}/edge/apps`: deploys an app and streams the events. After authentication refusals are event
+ * streams too, unless the client asks for JSON or does not wait (`command-stream.ts`). The deployment continues when the client
+ * disconnects.
  */
 export function deployApp(api: Api, context: ApiContext): void {
   api.post(

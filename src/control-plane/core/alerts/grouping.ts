@@ -135,7 +135,12 @@ export interface GroupStep {
 }
 
 /** Decides what a group says next. @param route `undefined`: it was removed */
-export function nextStep(group: AlertGroup, counts: GroupCounts, route: Route | undefined, nowMs: number): GroupStep {
+export function nextGroupStep(
+  group: AlertGroup,
+  counts: GroupCounts,
+  route: Route | undefined,
+  nowMs: number,
+): GroupStep {
   const { sends, sentTotal, openedAtMs, lastSentAtMs = openedAtMs } = group;
   const { total, open, unacknowledged } = counts;
   const closed = { message: undefined, nextAtMs: undefined, isClosed: true };

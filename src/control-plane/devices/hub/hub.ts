@@ -90,6 +90,8 @@ export class DeviceHub {
   /** Sessions whose end is being stored. */
   readonly #ending = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
+  /** Called when the last connection is closed, while the hub stops. */
+  #onAllClosed: (() => void) | undefined;
   /** Devices are sent to other instances, and their sessions stay on record until they are there. */
   #isSendingAway = false;
 
@@ -206,8 +208,6 @@ export class DeviceHub {
       }
     }
   }
-
-  #onAllClosed: (() => void) | undefined;
 
   #allClosed(): Promise<void> {
     if (this.#connections.size === 0) return Promise.resolve();

@@ -164,7 +164,7 @@ export class SqlMemberStore implements MemberStore {
       [accountId],
     );
     return assets.map((row) =>
-      Object.assign(toAsset(row), {
+      Object.assign(toAssetFacts(row), {
         tags: new Map(tags.get(row.uuid)?.map(({ key, value }) => [key, value])),
         variableNames: new Set(variables.get(row.uuid)?.map(({ name }) => name)),
         owners: (owners.get(row.uuid) ?? []).map(({ app, fleet_id: fleetId, fleet }) => ({ app, fleetId, fleet })),
@@ -289,7 +289,7 @@ function toEvent({ fleet, assetUuid, before, after }: MemberChange, attention: R
   };
 }
 
-function toAsset(row: AssetRow): Omit<AssetFacts, "tags" | "variableNames" | "owners" | "members" | "targets"> {
+function toAssetFacts(row: AssetRow): Omit<AssetFacts, "tags" | "variableNames" | "owners" | "members" | "targets"> {
   return {
     assetUuid: row.uuid,
     type: row.type,
