@@ -14,10 +14,16 @@ const PROGRESS_INTERVAL_MS = 1_000;
 const MIN_REPORTED_PAUSE_MS = 2_000;
 const PAUSE_REPORT_INTERVAL_MS = 60_000;
 
+/** A download that is reported. */
+interface ReportedPull extends Pick<ImageRequest, "owner" | "emit"> {
+  /** What is downloaded, for people; by default an image. */
+  readonly what?: string;
+}
+
 /** Turns the course of a download into events, few enough for a metered link. */
 export class PullReporter {
   readonly #services: Pick<ImageServices, "clock" | "logger">;
-  readonly #request: Pick<ImageRequest, "owner" | "emit">;
+  readonly #request: ReportedPull;
   #samples: Sample[] = [];
   /** Time of the last report, or of the first bytes. */
   #reportedAt: number | undefined;
@@ -25,7 +31,7 @@ export class PullReporter {
   #percent = 0;
   #interruptionReportedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(services: Pick<ImageServices, "clock" | "logger">, request: Pick<ImageRequest, "owner" | "emit">) {
+  constructor(services: Pick<ImageServices, "clock" | "logger">, request: ReportedPull) {
     this.#services = services;
     this.#request = request;
   }
@@ -46,7 +52,7 @@ export class PullReporter {
     }
     if (now - this.#reportedAt < PROGRESS_INTERVAL_MS || done === this.#reportedBytes) return;
     this.#samples = withSample(this.#samples, { at: now, bytes: done });
-    const event = progressEvent({ done, total, rate: rateOf(this.#samples), cuts }, this.#percent);
+    const event = progressEvent({ done, total, rate: rateOf(this.#samples), cuts }, this.#percent, this.#request.what);
     this.#reportedAt = now;
     this.#reportedBytes = done;
     this.#percent = event.progress ?? this.#percent;

@@ -243,7 +243,8 @@ class Bringing {
     if (pullSlots.isFull) emit(runningEvent("pulling", "Waiting for another download to finish."));
     using slot = await PullSlot.acquire(pullSlots, clock, signal);
     const location = await this.#services.locate(this.#update, options.registry_auth, signal);
-    const reporter = new PullReporter({ clock, logger }, { owner: { app: this.#record.app, deployment: id }, emit });
+    const owner = { app: this.#record.app, deployment: id };
+    const reporter = new PullReporter({ clock, logger }, { what: "release", owner, emit });
     /** What the layers before have come to. */
     let before = NOTHING;
     const inAll = (now: TransferProgress): TransferProgress => ({

@@ -42,8 +42,9 @@ export interface PullProgressView {
  * Returns the progress of a download as an event.
  *
  * @param minPercent percentage already reported: progress never goes back
+ * @param what is downloaded
  */
-export function progressEvent(view: PullProgressView, minPercent: number): EventContent {
+export function progressEvent(view: PullProgressView, minPercent: number, what = "image"): EventContent {
   const { done, total, rate, cuts } = view;
   const percent = Math.max(minPercent, Math.min(100, Math.floor((done / total) * 100)));
   const secondsLeft = rate === undefined || rate < 1 ? undefined : Math.ceil((total - done) / rate);
@@ -54,7 +55,7 @@ export function progressEvent(view: PullProgressView, minPercent: number): Event
     ...(cuts === 0 ? [] : [cutText(cuts)]),
   ];
   return {
-    ...runningEvent("pulling", `Pulling image: ${percent}% (${facts.join(", ")}).`),
+    ...runningEvent("pulling", `Pulling ${what}: ${percent}% (${facts.join(", ")}).`),
     progress: percent,
     bytes: { done, total },
     details: {

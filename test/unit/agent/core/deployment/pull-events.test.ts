@@ -52,6 +52,9 @@ describe("the progress of a download", () => {
   });
 
   test("omits values that are not known yet", () => {
+    expect(progressEvent({ done: 1, total: 4, rate: undefined, cuts: 0 }, 0, "release").message).toMatch(
+      /^Pulling release: 25%/,
+    );
     const { message, details } = progressEvent({ done: 0, total: 5_000_000, rate: undefined, cuts: 0 }, 0);
     expect(message).toBe("Pulling image: 0% (0.0 of 5.0 MB).");
     expect(details).toEqual({ cuts: 0 });
