@@ -27,6 +27,7 @@ import { parseBody } from "./json-body.ts";
 import { rememberRequests } from "./idempotent-requests.ts";
 import { leaveRefusedBodies } from "./refused-bodies.ts";
 import { Pacing } from "./pacing.ts";
+import { carryQueries } from "./paging.ts";
 import { serveReleases } from "./releases/serve-releases.ts";
 import { requireFieldPermissions, requirePermission } from "./people/require-permission.ts";
 import { requestIds, sendRequestId } from "./request-id.ts";
@@ -63,6 +64,7 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
   const pacing = new Pacing({ perMinute: config.rate_limit_per_minute, clock, observer });
   acceptJsonOnly(api, pacing);
   refuseUnknownQueries(api);
+  carryQueries(api);
   tagReads(api);
   api.addHook("onRequest", sendRequestId);
   api.addHook("onRequest", requireHost);

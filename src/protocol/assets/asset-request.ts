@@ -8,7 +8,7 @@ import {
   serialNumberSchema,
 } from "./asset.ts";
 import { attentionReasonSchema } from "./attention.ts";
-import { integerString, MAX_UNIX_SECONDS } from "../values/scalars.ts";
+import { cursorSchema, integerString, MAX_UNIX_SECONDS } from "../values/scalars.ts";
 import { selectorSchema } from "../fleets/selector.ts";
 import { MAX_PAGE_SIZE } from "../limits.ts";
 import { networkGroupSchema, proSimRegistrationSchema, superSimRegistrationSchema } from "./sim.ts";
@@ -115,7 +115,7 @@ export const assetListQuerySchema = z.strictObject({
       description: `Assets per page, 1 to ${MAX_PAGE_SIZE}; ${DEFAULT_PAGE_SIZE} by default.`,
       examples: [50],
     }),
-  cursor: z.string().min(1).max(256).optional().meta({ description: "`next_cursor` of the previous page." }),
+  cursor: cursorSchema.optional(),
   status: assetListItemSchema.shape.status.optional(),
   type: z.string().max(64).optional().meta({ description: "Only assets of exactly this type." }),
   selector: selectorSchema.optional(),

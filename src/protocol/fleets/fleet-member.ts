@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { MAX_PAGE_SIZE } from "../limits.ts";
 import { targetStateSchema, waitReasonSchema } from "./rollout.ts";
-import { integerString, unixSeconds } from "../values/scalars.ts";
+import { cursorSchema, integerString, unixSeconds } from "../values/scalars.ts";
 
 export const memberStateSchema = z
   .enum(["current", "updating", "waiting", "outdated", "drifted", "missing", "stopped_by_hand", "held", "conflict"])
@@ -128,7 +128,7 @@ export const memberListQuerySchema = z.strictObject({
   limit: integerString(1, MAX_PAGE_SIZE)
     .optional()
     .meta({ description: `Members per page, 1 to ${MAX_PAGE_SIZE}; 50 by default.` }),
-  cursor: z.string().min(1).max(256).optional().meta({ description: "`next_cursor` of the previous page." }),
+  cursor: cursorSchema.optional(),
   state: states.optional(),
 });
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { MAX_PAGE_SIZE } from "../limits.ts";
 import { rolloutSchema, targetSchema, type TargetState, targetStateSchema } from "./rollout.ts";
-import { integerString } from "../values/scalars.ts";
+import { cursorSchema, integerString } from "../values/scalars.ts";
 
 const nextCursor = z.string().nullable().meta({ description: "Cursor of the next page; `null` on the last one." });
 
@@ -39,7 +39,7 @@ export const targetListQuerySchema = z.strictObject({
   limit: integerString(1, MAX_PAGE_SIZE)
     .optional()
     .meta({ description: `Targets per page, 1 to ${MAX_PAGE_SIZE}; 50 by default.` }),
-  cursor: z.string().min(1).max(256).optional().meta({ description: "`next_cursor` of the previous page." }),
+  cursor: cursorSchema.optional(),
   state: states.optional(),
   failed: z.enum(["true"]).optional().meta({
     description: "With `true`, only targets that have failed, were lost or have refused, whatever they are by now.",

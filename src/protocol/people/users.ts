@@ -2,7 +2,7 @@ import { z } from "zod";
 import { displayText } from "../values/sanitized-text.ts";
 import { MAX_PAGE_SIZE } from "../limits.ts";
 import { roleSchema } from "./principal.ts";
-import { integerString, unixSeconds } from "../values/scalars.ts";
+import { cursorSchema, integerString, unixSeconds } from "../values/scalars.ts";
 
 /** Longest address of a person, as in SMTP, in characters. */
 const MAX_EMAIL_LENGTH = 254;
@@ -139,7 +139,7 @@ export const pageQuerySchema = z.strictObject({
   limit: integerString(1, MAX_PAGE_SIZE)
     .optional()
     .meta({ description: `Entries per page, 1 to ${MAX_PAGE_SIZE}; 50 by default.` }),
-  cursor: z.string().min(1).max(256).optional().meta({ description: "`next_cursor` of the previous page." }),
+  cursor: cursorSchema.optional(),
 });
 
 /** Body of Invite User. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { MAX_CURSOR_LENGTH } from "../limits.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const DECIMAL = /^[0-9]{1,15}$/;
@@ -32,6 +33,12 @@ export function integerString(min: number, max: number) {
     .pipe(z.int().min(min).max(max))
     .meta({ type: "integer", minimum: min, maximum: max });
 }
+
+/** Where a page of a list begins. */
+export const cursorSchema = z.string().min(1).max(MAX_CURSOR_LENGTH).meta({
+  description:
+    "`next_cursor` of the previous page. It holds the filters and the range of the list: leave them out, or repeat them.",
+});
 
 /** A boolean in a query string: `true` or `false`. */
 export function booleanString() {

@@ -174,3 +174,62 @@ describe("usages of the account", () => {
     expect((await api.get("/v1/usages?start_time=5&end_time=5")).status).toBe(422);
   });
 });
+
+/** A body without what follows the clock. */
+const lasting = (body: unknown): string => JSON.stringify(body).replaceAll(/"finalized_until":[0-9]+/g, "");
+
+/** Lists with a page after the first, each with a query, a parameter that differs from it, and one that is left out. */
+const lists = (now: number): readonly (readonly [path: string, query: string, other: string])[] => [
+  ["/v1/usages", "start_time=1788220800&end_time=1790812800&granularity=day", "end_time=1790812801"],
+  ["/v1/usages", "start_time=1788220800&end_time=1790812800&granularity=day", "granularity=month"],
+  ["/v1/usages", "", "start_time=1788220800"],
+  ["/v1/uptime", `from=${now - 7200}&to=${now - 3600}`, `from=${now - 7201}`],
+  ["/v1/uptime", `to=${now + 3600}`, `to=${now + 3601}`],
+  ["/v1/assets", "type=Pumpe+%C3%BC&sort=-created_at", "sort=updated_at"],
+  ["/v1/assets", "type=Pumpe+%C3%BC", "q=x"],
+  ["/v1/sims", "type=supersim", "type=prosim"],
+];
+
+const forged = (...content: unknown[]): string =>
+  encodeURIComponent(Buffer.from(JSON.stringify(content)).toString("base64url"));
+
+describe("a cursor", () => {
+  test("goes on with what its list was asked for, and with nothing else", async () => {
+    const owner = await control.account();
+    const client = apiClient(control, owner);
+    for (let count = 0; count < 3; count += 1)
+      await control.asset(owner, { type: "Pumpe ü", supersim: someSuperSim() });
+    // Those of another type are no part of these lists.
+    await control.asset(owner, { prosim: someProSim() });
+    for (const [path, query, other] of lists(Math.floor(Date.now() / 1000))) {
+      const first = await client.get(`${path}?limit=2&${query}`);
+      const cursor = `cursor=${encodeURIComponent(String(first.body["next_cursor"]))}`;
+      const rest = await client.get(`${path}?${cursor}&${query}`);
+      expect([first.status, rest.status], `${path} ${query}`).toEqual([200, 200]);
+      expect(lasting((await client.get(`${path}?${cursor}`)).body), `${path} ${query}`).toEqual(lasting(rest.body));
+      for (const name of ["start_time", "end_time", "from", "to"])
+        expect(rest.body[name], `${path} ${query}`).toBe(first.body[name]);
+      expect(await client.get(`${path}?${cursor}&${other}`), `${path} ${query} ${other}`).toMatchObject({
+        status: 422,
+        body: {
+          details: { issues: [{ path: other.split("=")[0], reason: expect.stringContaining("cursor") as string }] },
+        },
+      });
+    }
+  });
+
+  test("is validated with all that it holds", async () => {
+    for (const cursor of [
+      forged("x", { type: "x".repeat(65) }, {}),
+      forged("x", { type: 7 }, {}),
+      forged("x", { limit: "1000" }, {}),
+      forged("x", { other: "1" }, {}),
+      forged("x", {}, { from: "1" }),
+      forged("x", {}),
+      forged("x", {}, {}),
+      "eA",
+    ])
+      expect((await api.get(`/v1/assets?cursor=${cursor}`)).status, cursor).toBe(422);
+    expect((await api.get(`/v1/assets?cursor=${forged("", {}, {})}&cursor=eA`)).status).toBe(422);
+  });
+});

@@ -22,6 +22,7 @@ import { assetParams, findAsset, stateTime } from "../asset-resource.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
+import { nextCursorOf } from "../paging.ts";
 import { MAX_CSV_ROWS } from "./connectivity.ts";
 import { csvTime, jsonOrCsv, sendCsv, toCsv, wantsCsv } from "./csv.ts";
 import { resolveHistoryRange } from "./range.ts";
@@ -80,7 +81,7 @@ export function listUptimes(api: Api, context: ApiContext): void {
         summary: "Uptime of Assets",
         description:
           "How long the device of each asset was connected, in the order of registration: of the assets that a selector or a fleet " +
-          "matches now, or of all. Send the same `from` and `to` for all pages.",
+          "matches now, or of all.",
         tags: ["History"],
         querystring: uptimeListQuerySchema,
         response: {
@@ -113,7 +114,7 @@ export function listUptimes(api: Api, context: ApiContext): void {
       const last = found.length > limit ? found[limit - 1]?.asset : undefined;
       const next = last ? encodeAssetCursor(ORDER, { at: last.createdAt, uuid: last.uuid }) : null;
       if (wantsCsv(format, request.headers.accept)) {
-        if (next !== null) reply.header(NEXT_CURSOR_HEADER, next);
+        if (next !== null) reply.header(NEXT_CURSOR_HEADER, nextCursorOf(request, next, range));
         return sendCsv(
           reply,
           toCsv(

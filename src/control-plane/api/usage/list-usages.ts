@@ -35,7 +35,7 @@ export function listUsages(api: Api, context: ApiContext): void {
         description:
           "Usage of every SIM of the account in bytes, this month by default. A SIM whose usage cannot be read has an `error`, " +
           `and the others do not wait for it. A page may have fewer SIMs than \`limit\`, and a \`next_cursor\`: after ${MAX_PAGE_MS / 1000} ` +
-          `seconds, or with ${MAX_PAGE_ENTRIES} entries. Send the same \`start_time\` and \`end_time\` for all pages.`,
+          `seconds, or with ${MAX_PAGE_ENTRIES} entries.`,
         tags: ["Usage"],
         querystring: usageListQuerySchema,
         response: { 200: json("One page of SIMs with their usage.", usageListSchema), ...errors() },
