@@ -93,7 +93,7 @@ function planApps(
   newest: RevisionDetails | undefined,
   gone: ReadonlySet<unknown>,
 ): AppPlan[] {
-  const before = new Map((newest?.entries ?? []).flatMap((entry) => currentApp(entry, newest)));
+  const before = new Map((newest?.entries ?? []).flatMap((entry) => toEntries(entry, newest)));
   const planned = apps.map((entry): AppPlan => {
     const old = before.get(entry.app.name);
     const fields = diffEntry(old, entry);
@@ -114,8 +114,8 @@ function planApps(
   return [...planned, ...removed, ...unnamed];
 }
 
-/** An app of the newest revision, with its image as it was written. */
-function currentApp(entry: Readonly<Record<string, unknown>>, newest: RevisionDetails | undefined) {
+/** Returns an app of the newest revision by its name, with its image as it was written; nothing for one that is absent. */
+function toEntries(entry: Readonly<Record<string, unknown>>, newest: RevisionDetails | undefined) {
   const { app, depends_on: dependsOn } = entry;
   if (typeof app !== "object" || app === null || !("name" in app) || typeof app.name !== "string") return [];
   const { name } = app;
@@ -131,13 +131,15 @@ function diffEntry(
   const { files: oldFiles, ...before } = old?.spec ?? {};
   const { files: nextFiles, ...after } = app;
   const fields = diffApp(before, after, { showValues: false }).map(forFleet);
-  const dependencies = diffFields(mapOf("depends_on", next), mapOf("depends_on", old?.dependsOn ?? []));
+  const dependencies = diffFields(mapOf("depends_on", next), mapOf("depends_on", old?.dependsOn));
   const tag = old && !fields.some(({ field }) => field === "image") && isTag(app.image) ? [TAG_CHECK] : [];
   return [...tag, ...fields, ...diffFiles(oldFiles, nextFiles), ...dependencies];
 }
 
-function mapOf(field: string, list: readonly unknown[]): ReadonlyMap<string, unknown> {
-  return list.length === 0 ? new Map() : new Map([[field, list]]);
+/** Returns a map with the field, unless it has no value or is an empty list. */
+function mapOf(field: string, value: unknown): ReadonlyMap<string, unknown> {
+  const isAbsent = value === undefined || (Array.isArray(value) && value.length === 0);
+  return isAbsent ? new Map() : new Map([[field, value]]);
 }
 
 const TAG_CHECK: FieldChange = { field: "image", change: "check", note: "the service asks what the tag means now" };
@@ -163,13 +165,9 @@ function diffFiles(before: unknown, after: unknown): FieldChange[] {
   return [...targets].flatMap((target): FieldChange[] => {
     const file = next.find((each) => each.target === target);
     const field = `files.${target}`;
-    const changes = diffFields(file ? new Map([[field, file]]) : new Map(), mapOfOne(field, old.get(target)));
+    const changes = diffFields(mapOf(field, file), mapOf(field, old.get(target)));
     return changes.length > 0 ? changes : [{ field, change: "check", note: SERVICE_COMPARES }];
   });
-}
-
-function mapOfOne(field: string, value: unknown): ReadonlyMap<string, unknown> {
-  return value === undefined ? new Map() : new Map([[field, value]]);
 }
 
 /** Files of a revision, with the modes that they get by default. */

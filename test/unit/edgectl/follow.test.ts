@@ -136,7 +136,7 @@ describe("following a deployment", () => {
     const clock = new IdleClock();
     let opened = 0;
     const open = async (): Promise<EventStream> => {
-      const isLast = ++opened > 100;
+      const isLast = ++opened > 5;
       const events = (async function* (): AsyncGenerator<StreamedEvent> {
         await clock.sleep(10_000);
         if (isLast) yield { status: "Success", message: "Done", seq: 1 };
