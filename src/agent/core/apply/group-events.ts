@@ -33,15 +33,14 @@ type Children = readonly DeploymentRecord[];
  * @param notInRequest installed apps of the project that the request does not name, and that stay
  */
 export function groupFailure({ app, failure }: DeploymentRecord, notInRequest: readonly string[] = []): Failure {
-  const { code, message, details, step }: Failure = failure ?? { code: "Internal", message: "", step: "done" };
-  const entry = errorEntry(code);
-  const text = message === "" ? entry.message : message;
+  const unknown: Failure = { code: "Internal", message: errorEntry("Internal").message, step: "done" };
+  const { code, message, details, step } = failure ?? unknown;
   // Some failures name the app that is in the way, such as the one that writes to a volume.
   const other = details?.["app"];
   const named = other !== undefined && other !== app ? { ...details, other_app: other } : details;
   const isLeft = typeof other === "string" && notInRequest.includes(other);
   const advice = isLeft ? ` ${other} is of the same project and not in the request: prune removes it first.` : "";
-  return { code, message: `App ${app}: ${text}${advice}`, step, details: { ...named, app } };
+  return { code, message: `App ${app}: ${message}${advice}`, step, details: { ...named, app } };
 }
 
 /** Returns the failure of a dry run: that of the first app, with those of all others. @param notInRequest as for one app */

@@ -27,9 +27,7 @@ export function failEvent(failure: Failure, record: DeploymentRecord): EventCont
 function message({ code, message: own }: Failure, addition: string | undefined): string {
   const entry = errorEntry(code);
   if (entry.fixedMessage) return entry.message;
-  // Empty in records of releases up to 0.1.
-  const text = own === "" ? entry.message : own;
-  return addition === undefined ? text : `${text}${/[.!?…]$/.test(text) ? "" : "."} ${addition}`;
+  return addition === undefined ? own : `${own}${/[.!?…]$/.test(own) ? "" : "."} ${addition}`;
 }
 
 /** Result of the rollback for programs; and for people where the message is fixed. */

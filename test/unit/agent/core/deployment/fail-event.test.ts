@@ -10,21 +10,27 @@ const { spec } = parsed;
 const previous = newApp(spec, { deploymentId: "d0", imageId: "i0", digest: undefined, containerId: "c0" });
 
 describe("the final event of a failed deployment", () => {
-  // Releases up to 0.1 stored an empty message in place of the table's.
-  it.each(["ErrorPortInUse", "PolicyDenied"] as const)(
-    "has the table's text for a stored failure without any: %s",
-    (code) => {
-      const failure: Failure = { code, message: "", step: "checking" };
-      expect(failEvent(failure, newRecord("d1", 1, spec)).message).toBe(errorEntry(code).message);
-    },
-  );
-
-  it("has it also for the failure of a rollback", () => {
-    const failure: Failure = { code: "CrashLoopBackOff", message: "The app stopped.", step: "verifying" };
-    const rollbackFailure: Failure = { code: "ErrorPortInUse", message: "", step: "starting" };
+  it("says what failed, then what failed while the app was brought back, and that the agent goes on trying", () => {
+    const failure: Failure = { code: "CrashLoopBackOff", message: "The app stopped", step: "verifying" };
+    const rollbackFailure: Failure = {
+      code: "Internal",
+      message: "The engine failed: no such file.",
+      step: "starting",
+    };
     const record = { ...newRecord("d1", 1, spec), action: "update", previous, touched: true, rollbackFailure } as const;
     const { message, details } = failEvent(failure, record);
-    expect(message).toContain(errorEntry("ErrorPortInUse").message);
-    expect(details).toMatchObject({ rollback_failure: { message: errorEntry("ErrorPortInUse").message } });
+    expect(message).toBe(
+      "The app stopped. The previous version could not be brought back either: The engine failed: no such file. " +
+        "The agent goes on trying.",
+    );
+    expect(details).toMatchObject({
+      rolled_back: false,
+      rollback_failure: { code: "Internal", message: "The engine failed: no such file." },
+    });
+  });
+
+  it("has the text that the specification fixes in place of the failure's own", () => {
+    const failure: Failure = { code: "ErrorPortInUse", message: "Port 30080 is in use by ssh.", step: "checking" };
+    expect(failEvent(failure, newRecord("d1", 1, spec)).message).toBe(errorEntry("ErrorPortInUse").message);
   });
 });
