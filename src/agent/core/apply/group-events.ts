@@ -83,18 +83,17 @@ export function appliedEvent({ app: project }: DeploymentRecord, children: Child
 
 /** Returns the final event of a group that failed: what went wrong, and what became of its apps. */
 export function failedGroupEvent(failure: Failure, children: Children): EventContent {
-  const { code, message: own, step } = failure;
+  const { code, message, step } = failure;
   const entry = errorEntry(code);
   const found = verdict(children);
   const note = backText(found);
   const lists = Object.entries(found).filter(([, value]) => value.length > 0);
-  const text = own === "" ? entry.message : own;
   return {
     status: "Fail",
     step,
     code,
     // The specification fixes some messages.
-    message: entry.fixedMessage ? entry.message : `${text}${/[.!?…]$/.test(text) ? "" : "."} ${note}`,
+    message: entry.fixedMessage ? entry.message : `${message}${/[.!?…]$/.test(message) ? "" : "."} ${note}`,
     details: { ...failure.details, ...Object.fromEntries(lists), ...(entry.fixedMessage && { note }) },
   };
 }
