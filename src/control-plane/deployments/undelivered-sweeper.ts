@@ -24,6 +24,8 @@ export class UndeliveredSweeper implements Disposable {
   #timer: Disposable | undefined;
   /** Set while the store is unavailable. */
   #retry: Disposable | undefined;
+  /** The asset with which the last sweep by the interval ended; `undefined`: with the last one. */
+  #position: string | undefined;
   #disposed = false;
 
   constructor(options: UndeliveredSweeperOptions) {
@@ -49,23 +51,40 @@ export class UndeliveredSweeper implements Disposable {
   #schedule(): void {
     const { clock, intervalMs } = this.#options;
     if (intervalMs === undefined || this.#disposed) return;
-    this.#timer = clock.timer(intervalMs, () => void this.#sweep().then(() => this.#schedule()));
+    this.#timer = clock.timer(intervalMs, () => void this.#sweepOn().then(() => this.#schedule()));
   }
 
+  /** Wakes all of them: some stay on the list, such as those that a data plan holds back, and would hide the others. */
   async #sweep(attempt = 0): Promise<void> {
-    const { store, bus, instanceId, logger } = this.#options;
     let after: string | undefined;
     try {
-      // All of them: some stay on the list, such as those that a data plan holds back, and would hide the others.
-      do {
-        const assetUuids = await store.listUndeliveredAssets(instanceId, after);
-        for (const assetUuid of assetUuids) bus.publishWake(instanceId, assetUuid);
-        after = assetUuids.length < MAX_UNDELIVERED ? undefined : assetUuids.at(-1);
-      } while (after !== undefined && !this.#disposed);
+      do after = await this.#wakePage(after);
+      while (after !== undefined && !this.#disposed);
     } catch (error) {
-      logStoreError(logger, error, {}, "cannot read which devices have something waiting for them");
-      if (error instanceof StoreUnavailableError) this.#retryLater(attempt);
+      this.#onError(error, attempt);
     }
+  }
+
+  /** Wakes a page of them, and the next one the next time: those that stay on the list are not to be read all the time. */
+  async #sweepOn(): Promise<void> {
+    try {
+      this.#position = await this.#wakePage(this.#position);
+    } catch (error) {
+      this.#onError(error, 0);
+    }
+  }
+
+  /** Returns the asset after which there may be more. */
+  async #wakePage(after: string | undefined): Promise<string | undefined> {
+    const { store, bus, instanceId } = this.#options;
+    const assetUuids = await store.listUndeliveredAssets(instanceId, after);
+    for (const assetUuid of assetUuids) bus.publishWake(instanceId, assetUuid);
+    return assetUuids.length < MAX_UNDELIVERED ? undefined : assetUuids.at(-1);
+  }
+
+  #onError(error: unknown, attempt: number): void {
+    logStoreError(this.#options.logger, error, {}, "cannot read which devices have something waiting for them");
+    if (error instanceof StoreUnavailableError) this.#retryLater(attempt);
   }
 
   #retryLater(attempt: number): void {

@@ -63,16 +63,31 @@ test("without an interval there is no timer, and a reconnect of the bus is enoug
   expect(woken).toHaveLength(4);
 });
 
+/** More than two pages of them. */
+const ASSETS = Array.from({ length: 2 * MAX_UNDELIVERED + 1 }, (_, index) => `asset_${String(index).padStart(4, "0")}`);
+
 test("every device is woken, however many wait: for those that a data plan holds back, nothing else does", async () => {
   const { clock, waiting, woken, sweeper } = await start(undefined);
-  const assets = Array.from(
-    { length: 2 * MAX_UNDELIVERED + 1 },
-    (_, index) => `asset_${String(index).padStart(4, "0")}`,
-  );
-  waiting.push(...assets);
+  waiting.push(...ASSETS);
   sweeper.sweepSoon();
   await clock.advance(60_000);
-  await waitFor("every device is woken", () => woken.length >= assets.length);
-  expect(woken).toEqual(assets);
+  await waitFor("every device is woken", () => woken.length >= ASSETS.length);
+  expect(woken).toEqual(ASSETS);
+  sweeper[Symbol.dispose]();
+});
+
+test("a sweep by the interval goes on where the one before it ended, so that it costs little and leaves none out", async () => {
+  const { clock, waiting, woken, sweeper } = await start(1_000);
+  waiting.push(...ASSETS);
+  const pages = [
+    ASSETS.slice(0, MAX_UNDELIVERED),
+    ASSETS.slice(MAX_UNDELIVERED, -1),
+    ASSETS.slice(-1),
+    ASSETS.slice(0, MAX_UNDELIVERED),
+  ];
+  for (const page of pages) {
+    await clock.advance(1_000);
+    expect(woken.splice(0)).toEqual(page);
+  }
   sweeper[Symbol.dispose]();
 });
