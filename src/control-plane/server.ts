@@ -1,6 +1,7 @@
 import type { AddressInfo } from "node:net";
 import type { Clock } from "../lib/clock.ts";
 import type { Logger } from "../lib/logger.ts";
+import { MAX_CHANNEL_TESTS_PER_HOUR } from "./alerts/channel-test.ts";
 import { Channels } from "./alerts/channels/channels.ts";
 import { Mailer } from "./alerts/channels/mail.ts";
 import { Poster } from "./alerts/channels/post.ts";
@@ -26,6 +27,7 @@ import { DeviceHealthRows } from "./devices/device-health.ts";
 import { DeviceReports } from "./devices/device-reports.ts";
 import { DeviceAdmission } from "./devices/hub/device-admission.ts";
 import { DeviceHub } from "./devices/hub/hub.ts";
+import { HourlyLimiter } from "./instances/hourly-limiter.ts";
 import { LeaseLock } from "./instances/lease-lock.ts";
 import { openClocks } from "./instances/open-clocks.ts";
 import { Membership } from "./instances/membership.ts";
@@ -305,6 +307,12 @@ async function openContext(base: Base, devices: Devices) {
       ...base,
       store: store.accountEvents,
       ...(store.isShared && { pollMs: POLL_MS }),
+    }),
+    channelTests: new HourlyLimiter({
+      clock,
+      max: MAX_CHANNEL_TESTS_PER_HOUR,
+      message: "Too many tests of channels; try again later.",
+      shared: counts?.of("channel-tests"),
     }),
     conflictRateLimiter: new ConflictRateLimiter(clock, counts?.of("conflicts"), observer),
     streamLimiter: new StreamLimiter({ clock, logger, counts, maxPerAccount, observer }),

@@ -12,6 +12,7 @@ import {
 } from "../../src/control-plane/api/pacing.ts";
 import { MAX_DISCARDED_BYTES } from "../../src/control-plane/api/refused-bodies.ts";
 import { MAX_CONFLICTS_PER_HOUR } from "../../src/control-plane/assets/conflict-rate-limiter.ts";
+import { MAX_CHANNEL_TESTS_PER_HOUR } from "../../src/control-plane/alerts/channel-test.ts";
 import { SEND_TIMEOUT_MS } from "../../src/control-plane/alerts/channels/channels.ts";
 import { MAX_SENDING } from "../../src/control-plane/alerts/messenger.ts";
 import { CHANNEL_PATIENCE_MS, DELIVERY_LIFETIME_MS } from "../../src/control-plane/core/alerts/delivery.ts";
@@ -197,6 +198,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "releases of the agent that devices can fetch": `${MAX_AGENT_RELEASES}, in pieces of ${kib(PIECE_BYTES)}`,
   "rules, routes and channels of alerts": `${MAX_ALERT_RULES} of each`,
   "silences of alerts that have not ended": count(MAX_SILENCES),
+  "tests of channels of one account": `${MAX_CHANNEL_TESTS_PER_HOUR} an hour, ${seconds(SEND_TIMEOUT_MS)} each`,
   "alerts of one account that are over": count(MAX_RESOLVED_ALERTS),
   "messages of a route about one condition": `${MAX_GROUPS_PER_HOUR} groups an hour, of ${MAX_NAMES} names`,
   "messages of alerts that one instance sends": `${MAX_SENDING} at once, one of each channel, ${seconds(SEND_TIMEOUT_MS)} each`,

@@ -36,6 +36,7 @@ const OWN: Readonly<Record<string, string>> = {
   "src/control-plane/store/": "rows of the service's own database, bounded when they were written",
   "src/control-plane/data/": "rows of the service's own database, and its own file",
   "src/control-plane/alerts/": "messages and channels in the service's own database",
+  "src/control-plane/api/alerts/deliveries.ts": "messages in the service's own database",
   "src/control-plane/cli/alerts.ts": "messages in the service's own database",
   "src/control-plane/cli/alerts-settings.ts": "a file of the person who runs the command",
   "src/control-plane/fleets/price-asset.ts": "an event in the service's own database",

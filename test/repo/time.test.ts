@@ -65,6 +65,7 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
   ],
   // What expires or is due is compared with it.
   expiries: [
+    "control-plane/api/alerts/silences.ts",
     "control-plane/api/assets/hold.ts",
     "control-plane/api/build-server.ts",
     "control-plane/api/keys/key-resource.ts",
@@ -93,6 +94,9 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
   ],
   // People are shown it, or an age.
   shown: [
+    "control-plane/alerts/channel-test.ts",
+    "control-plane/api/alerts/alerts.ts",
+    "control-plane/api/alerts/settings.ts",
     "control-plane/api/fleets/members.ts",
     "agent/local/local-deployments.ts",
     "agent/local/local-routes.ts",

@@ -6,6 +6,8 @@ import type { Logger } from "../../lib/logger.ts";
 import type { AccessWatcher } from "../accounts/access-watcher.ts";
 import type { ConflictRateLimiter } from "../assets/conflict-rate-limiter.ts";
 import type { RefusalLog } from "../accounts/refusal-log.ts";
+import type { Channels } from "../alerts/channels/channels.ts";
+import type { HourlyLimiter } from "../instances/hourly-limiter.ts";
 import type { AssetUpdater } from "../assets/update-asset.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Config } from "../config/config.ts";
@@ -58,6 +60,10 @@ export interface ApiContext {
   };
   readonly assetUpdater: AssetUpdater;
   readonly conflictRateLimiter: ConflictRateLimiter;
+  /** Of alerts. */
+  readonly channels: Channels;
+  /** Of tests of channels. */
+  readonly channelTests: HourlyLimiter;
   readonly deployments: Deployments;
   /** Of the agent, for devices. */
   readonly releases: { readonly served: ServedReleases; readonly gate: DeviceGate };

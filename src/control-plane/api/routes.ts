@@ -47,7 +47,9 @@ import { createFleet, getFleet, listFleets, removeFleet, updateFleet } from "./f
 import { reapplyFleet } from "./fleets/reapply.ts";
 import { listMembers } from "./fleets/members.ts";
 import { createRevision, diffRevision, getRevision, listRevisions } from "./fleets/revisions.ts";
+import { listAlertDeliveries } from "./alerts/deliveries.ts";
 import { acknowledgeAlert, acknowledgeAlertGroup, listAlerts } from "./alerts/alerts.ts";
+import { getAlertSettings, replaceAlertSettings, testAlertChannel } from "./alerts/settings.ts";
 import { createSilence, endSilence, listSilences } from "./alerts/silences.ts";
 import { listAgentReleases } from "./releases/list-agent-releases.ts";
 import { rolloutCommands } from "./rollouts/commands.ts";
@@ -170,6 +172,10 @@ export const ROUTES: readonly Route[] = [
   listSilences,
   createSilence,
   endSilence,
+  getAlertSettings,
+  replaceAlertSettings,
+  testAlertChannel,
+  listAlertDeliveries,
   getSession,
   deleteSession,
   changePassword,

@@ -1,15 +1,12 @@
-import { isDeepStrictEqual } from "node:util";
 import { type Command } from "commander";
-import type { AlertChannelConfig } from "../../protocol/alerts/channel.ts";
+import { type AlertSettingsInput, alertSettingsInputSchema } from "../../protocol/alerts/settings.ts";
 import { auditEntry } from "../accounts/audit-entry.ts";
-import { type AlertsFile, alertsFileSchema, withSecrets } from "../alerts/alerts-file.ts";
-import { Channels, openChannel, sealChannel } from "../alerts/channels/channels.ts";
+import { testChannel } from "../alerts/channel-test.ts";
+import { Channels } from "../alerts/channels/channels.ts";
 import { Mailer } from "../alerts/channels/mail.ts";
 import { Poster } from "../alerts/channels/post.ts";
-import { testMessage } from "../alerts/message.ts";
+import { IncompleteSettingsError, planSettings, type SettingsPlan } from "../alerts/settings-plan.ts";
 import type { AuditAction } from "../core/people/audit-actions.ts";
-import type { Sealer } from "../sealing/sealer.ts";
-import type { StoredChannel } from "../store/alerts.ts";
 import type { Store } from "../store/store.ts";
 import { foregroundClock } from "../../lib/clock.ts";
 import { readPrivateText } from "../../lib/private-text.ts";
@@ -69,13 +66,12 @@ export function entryOf(
   details: Readonly<Record<string, unknown>> = {},
   name?: string,
 ) {
-  const kind = action.startsWith("alert_route") ? "alert_route" : "alert_channel";
-  const about = name === undefined ? {} : { subject: { kind, id: name } };
+  const about = name === undefined ? {} : { subject: { kind: "alert_channel", id: name } };
   return auditEntry(commandOrigin(account), clock, { action, ...about, details });
 }
 
 /** Reads the file, which has secrets. Throws `CommandError`, without anything of the secrets. */
-function readFile(file: string): AlertsFile {
+function readFile(file: string): AlertSettingsInput {
   let content: unknown;
   try {
     content = JSON.parse(readPrivateText(file));
@@ -84,72 +80,38 @@ function readFile(file: string): AlertsFile {
     const reason = error instanceof SyntaxError ? "it is not JSON" : errorText(error);
     throw new ServiceCommandError(`cannot read ${file}: ${reason}`);
   }
-  const parsed = alertsFileSchema.safeParse(content);
+  const parsed = alertSettingsInputSchema.safeParse(content);
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
   throw new ServiceCommandError(`${file}: ${problems.join("; ")}`);
 }
 
-async function setAll(context: CliContext, store: Store, file: AlertsFile, options: AccountOptions) {
-  const { account } = options;
+async function setAll(context: CliContext, store: Store, file: AlertSettingsInput, options: AccountOptions) {
+  const { account: accountId } = options;
   const { alertSettings } = store;
-  await requireAccount(store, account);
+  await requireAccount(store, accountId);
   const sealer = await openKeys(store, options);
   const seal = await sealer.sealing();
-  const existing = new Map((await alertSettings.listChannels(account)).map((channel) => [channel.name, channel]));
-  const newSecrets: Record<string, string> = {};
-  // Channels first: no route names one that is not there.
-  for (const [name, given] of Object.entries(file.channels)) {
-    const stored = existing.get(name);
-    const before = stored && tryOpen(sealer, stored);
-    const config = withSecrets(given, before);
-    if (config.kind === "webhook" && given.kind === "webhook" && !given.secrets && before?.kind !== "webhook")
-      newSecrets[name] = config.secrets?.join(" ") ?? "";
-    if (stored?.disabledAtMs === undefined && isDeepStrictEqual(config, before)) continue;
-    const channel = sealChannel(seal, account, name, config, Math.floor(context.clock.now()));
-    await alertSettings.putChannel(
-      channel,
-      entryOf(context, options, "alert_channel.changed", { kind: config.kind }, name),
-    );
+  const nowMs = Math.floor(context.clock.now());
+  let newSecrets: SettingsPlan["newSecrets"] = {};
+  try {
+    await alertSettings.change(accountId, (current) => {
+      const plan = planSettings(current, file, { accountId, sealer, seal, nowMs });
+      const { changed, removed } = plan;
+      ({ newSecrets } = plan);
+      if (changed.length + removed.length === 0) return undefined;
+      return { ...plan, audit: entryOf(context, options, "alert_settings.changed", { changed, removed }) };
+    });
+  } catch (error) {
+    throw error instanceof IncompleteSettingsError ? new ServiceCommandError(error.message) : error;
   }
-  await alertSettings.setRules(
-    account,
-    file.rules,
-    entryOf(context, options, "alert_rules.changed", { rules: file.rules.length }),
-  );
-  for (const [name, body] of Object.entries(file.routes)) {
-    const { channels } = body;
-    await alertSettings.putRoute(
-      account,
-      name,
-      body,
-      entryOf(context, options, "alert_route.changed", { channels }, name),
-    );
-  }
-  for (const { name } of await alertSettings.listRoutes(account))
-    if (!Object.hasOwn(file.routes, name))
-      await alertSettings.removeRoute(account, name, entryOf(context, options, "alert_route.removed", {}, name));
-  for (const name of existing.keys())
-    if (!Object.hasOwn(file.channels, name))
-      await alertSettings.removeChannel(account, name, entryOf(context, options, "alert_channel.removed", {}, name));
   const [routes, channels] = [file.routes, file.channels].map((entries) => Object.keys(entries).length);
   return { rules: file.rules.length, routes, channels, new_secrets: newSecrets };
 }
 
-/** What cannot be opened any more is set anew. */
-function tryOpen(sealer: Sealer, stored: StoredChannel): AlertChannelConfig | undefined {
-  try {
-    return openChannel(sealer, stored);
-  } catch {
-    return undefined;
-  }
-}
-
 async function tryChannel(context: CliContext, store: Store, name: string, options: AccountOptions) {
-  const { account } = options;
-  await requireAccount(store, account);
-  const channel = await store.alertSettings.findChannel(account, name);
-  if (!channel) throw new ServiceCommandError(`the account has no channel ${name}`);
+  const { account: accountId } = options;
+  await requireAccount(store, accountId);
   const { alert_channels: allowed, mail } = configOfOptions(options);
   const channels = new Channels({
     sealer: await openKeys(store, options),
@@ -157,13 +119,9 @@ async function tryChannel(context: CliContext, store: Store, name: string, optio
     mailer: new Mailer(mail),
     clock: foregroundClock,
   });
-  const nowMs = context.clock.now();
-  const { kind, answer } = await channels.send(
-    channel,
-    testMessage(account, name, nowMs),
-    `msg_test_${Math.floor(nowMs)}`,
-    new AbortController().signal,
-  );
-  await store.audit.addEntry(entryOf(context, options, "alert_channel.tested", { answer }, name));
-  return { delivered: kind === "delivered", answer };
+  const { signal } = new AbortController();
+  const audit = entryOf(context, options, "alert_channel.tested", {}, name);
+  const result = await testChannel({ store, channels, clock: context.clock, accountId, name, audit, signal });
+  if (!result) throw new ServiceCommandError(`the account has no channel ${name}`);
+  return result;
 }

@@ -7,7 +7,6 @@ import type { DeliveryStep } from "../core/alerts/delivery.ts";
 import type { DeviceHabits, DeviceSample, Outage } from "../core/alerts/habits.ts";
 import type { Sealed } from "./asset-settings.ts";
 import type { AuditEntry } from "./audit.ts";
-import type { Precondition } from "./precondition.ts";
 
 /** How many alerts that are resolved an account keeps; older ones are removed. */
 export const MAX_RESOLVED_ALERTS = 10_000;
@@ -147,47 +146,38 @@ export interface StoredChannel extends Sealed {
   readonly disabledAtMs: number | undefined;
 }
 
+export interface NamedRoute {
+  readonly name: string;
+  readonly body: AlertRouteBody;
+}
+
+/** Everything that an account says about alerts. Routes and channels are in the order of their names. */
+export interface AlertSettings {
+  readonly rules: readonly AlertRule[];
+  readonly routes: readonly NamedRoute[];
+  readonly channels: readonly StoredChannel[];
+}
+
+export interface SettingsChange extends AlertSettings {
+  readonly audit: AuditEntry;
+}
+
 export type Stored = "stored" | "too_many";
 
 /** Whom an account has told what, and what it does not want to hear. */
 export interface AlertSettingsStore {
   readRules(accountId: string): Promise<readonly AlertRule[]>;
-  setRules(
-    accountId: string,
-    rules: readonly AlertRule[],
-    audit: AuditEntry,
-    precondition?: Precondition<readonly AlertRule[]>,
-  ): Promise<void>;
-  listRoutes(accountId: string): Promise<readonly { readonly name: string; readonly body: AlertRouteBody }[]>;
-  /** Creates or replaces the route. @param precondition is called with the route as it was; `undefined`: there was none */
-  putRoute(
-    accountId: string,
-    name: string,
-    body: AlertRouteBody,
-    audit: AuditEntry,
-    precondition?: Precondition<AlertRouteBody | undefined>,
-  ): Promise<Stored>;
-  removeRoute(
-    accountId: string,
-    name: string,
-    audit: AuditEntry,
-    precondition?: Precondition<AlertRouteBody>,
-  ): Promise<boolean>;
-  listChannels(accountId: string): Promise<readonly StoredChannel[]>;
+  listRoutes(accountId: string): Promise<readonly NamedRoute[]>;
   findChannel(accountId: string, name: string): Promise<StoredChannel | undefined>;
-  /** Creates or replaces the channel, which is in use from then on. */
-  putChannel(
-    channel: StoredChannel,
-    audit: AuditEntry,
-    precondition?: Precondition<StoredChannel | undefined>,
-  ): Promise<Stored>;
-  /** Removes the channel. What waits for it fails. */
-  removeChannel(
-    accountId: string,
-    name: string,
-    audit: AuditEntry,
-    precondition?: Precondition<StoredChannel>,
-  ): Promise<boolean>;
+  read(accountId: string): Promise<AlertSettings>;
+  /**
+   * Replaces everything in one transaction, in which no other change of the account's settings is carried out. A channel that is
+   * the same object as before is left alone; one that was removed fails what waits for it.
+   *
+   * @param decide returns what is to be there, `undefined`: as it is. It may throw, and is called again when the transaction is
+   * repeated
+   */
+  change(accountId: string, decide: (current: AlertSettings) => SettingsChange | undefined): Promise<void>;
   /** Returns those that are sealed with another key than this one, at most `limit`. */
   listChannelsNotSealedBy(keyId: string, limit: number): Promise<readonly StoredChannel[]>;
   /** Replaces what is sealed if it is still this. */

@@ -27,7 +27,9 @@ const mailAddress = z
     "must be a mail address",
   );
 
-/** Where messages go, with its secrets. */
+const recipients = z.array(mailAddress).min(1).max(MAX_RECIPIENTS).meta({ description: "Who gets the mails." });
+
+/** Where messages go, with its secrets, as it is stored. */
 export const alertChannelConfigSchema = z
   .discriminatedUnion("kind", [
     z.strictObject({
@@ -40,7 +42,7 @@ export const alertChannelConfigSchema = z
         .optional()
         .meta({ description: "Each signs. Absent: one is made, or those from before stay." }),
     }),
-    z.strictObject({ kind: z.literal("email"), to: z.array(mailAddress).min(1).max(MAX_RECIPIENTS) }),
+    z.strictObject({ kind: z.literal("email"), to: recipients }),
     z.strictObject({ kind: z.enum(["slack", "mattermost", "teams"]), url: httpUrl }),
     z.strictObject({
       kind: z.literal("pagerduty"),
@@ -51,3 +53,49 @@ export const alertChannelConfigSchema = z
   ])
   .meta({ id: "AlertChannelConfig" });
 export type AlertChannelConfig = z.output<typeof alertChannelConfigSchema>;
+
+const KIND = { description: "What it is." };
+const secretUrl = httpUrl.optional().meta({ description: "Where to. Absent: as before." });
+
+/**
+ * A channel as an account sets it. What is absent stays as it was, so that what is read, without secrets, can be sent back. No key
+ * stays for another address: it would be sent there.
+ */
+export const alertChannelInputSchema = z
+  .discriminatedUnion("kind", [
+    z.strictObject({
+      kind: z.literal("webhook").meta(KIND),
+      url: secretUrl,
+      secrets: z
+        .array(webhookSecret)
+        .min(1)
+        .max(MAX_WEBHOOK_SECRETS)
+        .optional()
+        .meta({ description: "Each signs. Absent: those from before stay, or one is made." }),
+    }),
+    z.strictObject({ kind: z.literal("email").meta(KIND), to: recipients }),
+    z.strictObject({ kind: z.enum(["slack", "mattermost", "teams"]).meta(KIND), url: secretUrl }),
+    z.strictObject({
+      kind: z.literal("pagerduty").meta(KIND),
+      routing_key: token.optional().meta({ description: "Absent: as before, for the same address." }),
+      url: secretUrl,
+    }),
+    z.strictObject({
+      kind: z.literal("ntfy").meta(KIND),
+      url: secretUrl,
+      token: token
+        .nullable()
+        .optional()
+        .meta({ description: "`null`: none. Absent: as before, for the same address." }),
+    }),
+  ])
+  .meta({ id: "AlertChannelDefinition" });
+export type AlertChannelInput = z.output<typeof alertChannelInputSchema>;
+
+/** A channel as it is read: without addresses and secrets. */
+export const alertChannelSchema = z
+  .strictObject({
+    kind: z.enum(["webhook", "email", "slack", "mattermost", "teams", "pagerduty", "ntfy"]).meta(KIND),
+    to: recipients.optional().meta({ description: "Of `email`: who gets the mails." }),
+  })
+  .meta({ id: "AlertChannel" });

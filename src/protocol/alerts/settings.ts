@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { unixSeconds } from "../values/scalars.ts";
+import { alertChannelInputSchema, alertChannelSchema } from "./channel.ts";
 import { selectorSchema } from "../fleets/selector.ts";
 import { alertConditionSchema, alertSeveritySchema } from "./condition.ts";
 
@@ -16,8 +18,8 @@ const forS = z.int().min(0).max(WEEK_S);
 export const alertRuleSchema = z
   .strictObject({
     condition: alertConditionSchema,
-    selector: selectorSchema.default("*"),
-    enabled: z.boolean().optional(),
+    selector: selectorSchema.default("*").meta({ description: "Assets that it is for." }),
+    enabled: z.boolean().optional().meta({ description: "Whether alerts fire. Absent: as by default." }),
     severity: alertSeveritySchema.optional(),
     for_s: forS.optional().meta({ description: "How long the condition must hold before the alert fires." }),
   })
@@ -43,10 +45,14 @@ function isTimeZone(text: string): boolean {
 
 export const quietHoursSchema = z
   .strictObject({
-    from: timeOfDay,
-    to: timeOfDay,
-    time_zone: z.string().max(64).refine(isTimeZone, "must be a time zone of the IANA database, such as Europe/Berlin"),
-    except_critical: z.boolean().default(true),
+    from: timeOfDay.meta({ description: "When they begin." }),
+    to: timeOfDay.meta({ description: "When they end; the next day if that is earlier." }),
+    time_zone: z
+      .string()
+      .max(64)
+      .refine(isTimeZone, "must be a time zone of the IANA database, such as Europe/Berlin")
+      .meta({ description: "Time zone of both." }),
+    except_critical: z.boolean().default(true).meta({ description: "Whether what is critical does not wait." }),
   })
   .refine(({ from, to }) => from !== to, { path: ["to"], message: "must differ from `from`" })
   .meta({ id: "QuietHours", description: "Every day from `from` until `to` messages wait." });
@@ -57,12 +63,96 @@ export const alertRouteBodySchema = z
     conditions: z.array(alertConditionSchema).min(1).max(50).optional().meta({ description: "Absent: all of them." }),
     selector: selectorSchema.default("*").meta({ description: "Assets; alerts about anything else pass only `*`." }),
     severities: z.array(alertSeveritySchema).min(1).max(3).optional().meta({ description: "Absent: all of them." }),
-    channels: z.array(alertNameSchema).min(1).max(10),
+    channels: z.array(alertNameSchema).min(1).max(10).meta({ description: "Names of channels, all of which get it." }),
     for_s: forS.default(0).meta({ description: "Tells of alerts whose condition has held so long: for escalation." }),
-    group_wait_s: z.int().min(0).max(600).default(2),
-    repeat_s: z.int().min(MIN_REPEAT_S).max(WEEK_S).nullable().default(null),
-    send_resolved: z.boolean().default(true),
+    group_wait_s: z
+      .int()
+      .min(0)
+      .max(600)
+      .default(2)
+      .meta({ description: "How long the first message waits for what belongs to it." }),
+    repeat_s: z
+      .int()
+      .min(MIN_REPEAT_S)
+      .max(WEEK_S)
+      .nullable()
+      .default(null)
+      .meta({ description: "Pause before a message is repeated; `null`: it is not." }),
+    send_resolved: z.boolean().default(true).meta({ description: "Whether the end is told." }),
     quiet_hours: quietHoursSchema.nullable().default(null),
   })
   .meta({ id: "AlertRouteBody" });
 export type AlertRouteBody = z.output<typeof alertRouteBodySchema>;
+
+const atMost = (count: number) => (entries: object) => Object.keys(entries).length <= count;
+const rules = z.array(alertRuleSchema).max(MAX_ALERT_RULES);
+const routes = z
+  .record(alertNameSchema, alertRouteBodySchema)
+  .refine(atMost(MAX_ALERT_ROUTES), `must have at most ${MAX_ALERT_ROUTES} routes`);
+const channels = z
+  .record(alertNameSchema, alertChannelInputSchema)
+  .refine(atMost(MAX_ALERT_CHANNELS), `must have at most ${MAX_ALERT_CHANNELS} channels`);
+const ABSENT = "Absent: none.";
+
+/** Everything that an account says about alerts: the body of Replace Alert Settings, and the file of `edge-control alerts set`. */
+export const alertSettingsInputSchema = z
+  .strictObject({
+    rules: rules.default([]).meta({ description: `What differs from the defaults, the first that matches. ${ABSENT}` }),
+    routes: routes.default({}).meta({ description: `Who is told what, by name. ${ABSENT}` }),
+    channels: channels.default({}).meta({ description: `Where messages go, by name. ${ABSENT}` }),
+  })
+  .superRefine(({ routes: all, channels: given }, context) => {
+    for (const [name, { channels: named }] of Object.entries(all)) {
+      const missing = named.find((channel) => !Object.hasOwn(given, channel));
+      if (missing === undefined) continue;
+      const path = ["routes", name, "channels"];
+      context.addIssue({
+        code: "custom",
+        path,
+        message: `names the channel ${missing}, which is not among the channels`,
+      });
+    }
+  })
+  .meta({
+    id: "AlertSettingsDefinition",
+    examples: [
+      {
+        rules: [{ condition: "device_offline", selector: "role=van", for_s: 7200 }],
+        routes: { all: { channels: ["ops"], repeat_s: 14_400 } },
+        channels: { ops: { kind: "webhook", url: "https://hooks.example.com/alerts" } },
+      },
+    ],
+  });
+export type AlertSettingsInput = z.output<typeof alertSettingsInputSchema>;
+
+const channelStateSchema = z
+  .strictObject({
+    address: z.string().meta({ description: "Host that messages are posted to, or who gets the mails." }),
+    changed_at: unixSeconds("When it was set."),
+    failing_since: unixSeconds("Since when every message fails; `null` if the last one did not.").nullable(),
+    disabled_at: unixSeconds("When the service has given it up; `null` if it is in use.").nullable(),
+  })
+  .meta({ id: "AlertChannelState" });
+
+/** The same as it is read. `rules`, `routes` and `channels` can be sent back: what is secret stays as it is. */
+export const alertSettingsSchema = z
+  .strictObject({
+    rules: rules.meta({ description: "What differs from the defaults, the first that matches." }),
+    routes: z.record(z.string(), alertRouteBodySchema).meta({ description: "Who is told what, by name." }),
+    channels: z
+      .record(z.string(), alertChannelSchema)
+      .meta({ description: "Where messages go, by name, without addresses and secrets." }),
+    channel_states: z.record(z.string(), channelStateSchema).meta({ description: "How the channels are, by name." }),
+  })
+  .meta({ id: "AlertSettings" });
+export type AlertSettingsBody = z.output<typeof alertSettingsSchema>;
+
+/** Response of Replace Alert Settings. */
+export const replacedAlertSettingsSchema = alertSettingsSchema
+  .extend({
+    new_secrets: z
+      .record(z.string(), z.string())
+      .meta({ description: "Secrets that were made for webhooks, by the name of the channel. Shown once." }),
+  })
+  .meta({ id: "ReplacedAlertSettings" });
+export type ReplacedAlertSettings = z.output<typeof replacedAlertSettingsSchema>;

@@ -18,4 +18,10 @@ export const ALERT_ERRORS = {
     retryable: false,
     hint: "List the silences to see their ids. It may have ended by itself.",
   },
+  AlertChannelNotFound: {
+    message: "There is no such channel of alerts in this account.",
+    http: 404,
+    retryable: false,
+    hint: "Read the settings of alerts to see the channels.",
+  },
 } as const;

@@ -1,6 +1,12 @@
 import { expect, test } from "vitest";
-import { type Delivery, MAX_SILENCES, type StoredChannel } from "../../../src/control-plane/store/alerts.ts";
-import { alertRouteBodySchema, alertRuleSchema, MAX_ALERT_CHANNELS } from "../../../src/protocol/alerts/settings.ts";
+import {
+  type AlertSettings,
+  type Delivery,
+  MAX_SILENCES,
+  type StoredChannel,
+} from "../../../src/control-plane/store/alerts.ts";
+import { alertRouteBodySchema, alertRuleSchema } from "../../../src/protocol/alerts/settings.ts";
+import { putChannel, removeChannel } from "../../support/alerts/put-settings.ts";
 import { someAudit as audit } from "../../support/control-plane/people.ts";
 import { assignment, NOW, opening, say, someChannel } from "./alert-records.ts";
 import {
@@ -23,48 +29,66 @@ const names = (found: readonly Delivery[]) =>
 /** Contract of stores for what alerts are told, and for their outbox. */
 export function alertOutboxContract(harness: StoreHarness): void {
   describeDomain("settings of alerts", harness, () => {
-    test("rules, routes and channels are of one account, and changed only as expected", async () => {
+    test("rules, routes and channels are of one account, and replaced in one step", async () => {
       await using store = await openWithAccounts(harness);
       const { alertSettings } = store;
       const rules = [alertRuleSchema.parse({ condition: "disk_low", enabled: false })];
-      await alertSettings.setRules(ACCOUNT, rules, audit("alert_rules.changed"), (current) =>
-        expect(current).toEqual([]),
-      );
-      expect([await alertSettings.readRules(ACCOUNT), await alertSettings.readRules(STRANGER)]).toEqual([rules, []]);
       const body = alertRouteBodySchema.parse({ channels: ["ops"] });
-      const put = (precondition?: (current: unknown) => void) =>
-        alertSettings.putRoute(ACCOUNT, "night", body, audit("alert_route.changed"), precondition);
-      expect(await put((current) => expect(current).toBeUndefined())).toBe("stored");
+      const settings = { rules, routes: [{ name: "night", body }], channels: [someChannel()] };
+      const set = (accountId: string, after: Partial<AlertSettings>) =>
+        alertSettings.change(accountId, (before) => ({ ...before, ...after, audit: audit("alert_settings.changed") }));
+      const none = { rules: [], routes: [], channels: [] };
+      await alertSettings.change(ACCOUNT, (current) => {
+        expect(current).toEqual(none);
+        return { ...settings, audit: audit("alert_settings.changed") };
+      });
+      const read = async (accountId = ACCOUNT) => {
+        const { channels, ...others } = await alertSettings.read(accountId);
+        return { ...others, channels: channels.map(plain) };
+      };
+      const stored = { ...settings, channels: [plain(someChannel())] };
+      expect([await read(), await read(STRANGER)]).toEqual([stored, none]);
+      expect([await alertSettings.readRules(ACCOUNT), await alertSettings.listRoutes(ACCOUNT)]).toEqual([
+        rules,
+        settings.routes,
+      ]);
       const refusal = new Error("changed meanwhile");
-      await expect(
-        put(() => {
-          throw refusal;
-        }),
-      ).rejects.toBe(refusal);
-      expect(await alertSettings.listRoutes(ACCOUNT)).toEqual([{ name: "night", body }]);
-      expect(await alertSettings.removeRoute(STRANGER, "night", audit("alert_route.removed"))).toBe(false);
-      expect(await alertSettings.removeRoute(ACCOUNT, "night", audit("alert_route.removed"))).toBe(true);
-      await alertSettings.putChannel(someChannel(), audit("alert_channel.changed"));
-      await alertSettings.putChannel(someChannel({ kind: "ntfy", keyId: "key_b" }), audit("alert_channel.changed"));
-      expect(plain(await alertSettings.findChannel(ACCOUNT, "ops"))).toEqual(
-        plain(someChannel({ kind: "ntfy", keyId: "key_b" })),
-      );
-      expect(await alertSettings.listChannels(STRANGER)).toEqual([]);
-      expect(await alertSettings.removeChannel(ACCOUNT, "ops", audit("alert_channel.removed"))).toBe(true);
-      expect(await alertSettings.removeChannel(ACCOUNT, "ops", audit("alert_channel.removed"))).toBe(false);
+      const refused = alertSettings.change(ACCOUNT, () => {
+        throw refusal;
+      });
+      await expect(refused).rejects.toBe(refusal);
+      await alertSettings.change(ACCOUNT, () => undefined);
+      expect(await read()).toEqual(stored);
+      expect(await store.audit.listEntries(ACCOUNT, 9, { actions: ["alert_settings.changed"] })).toHaveLength(1);
+      const other = someChannel({ kind: "ntfy", keyId: "key_b" });
+      await set(ACCOUNT, { routes: [], channels: [other] });
+      expect(await read()).toEqual({ rules, routes: [], channels: [plain(other)] });
+      expect(plain(await alertSettings.findChannel(ACCOUNT, "ops"))).toEqual(plain(other));
+      await set(STRANGER, none);
+      await set(ACCOUNT, { channels: [] });
+      expect(await read()).toEqual({ ...none, rules });
+      expect(await alertSettings.findChannel(ACCOUNT, "ops")).toBeUndefined();
     });
 
-    test("there is a maximum of each", async () => {
+    test("a channel that was given up is used again once it is stored anew, not while it stays", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alertSettings, alertOutbox } = store;
+      await putChannel(store, someChannel());
+      await say(store, "msg_1");
+      const [claimed] = await alertOutbox.claim("ins_1", NOW, NOW + 9, 10, []);
+      if (!claimed) throw new Error("nothing was claimed");
+      const gone = { state: "failed", dueMs: undefined, failingSinceMs: NOW, disables: true } as const;
+      await alertOutbox.finish(claimed, "ins_1", gone, "410", NOW + 1);
+      const disabledAt = async () => (await alertSettings.findChannel(ACCOUNT, "ops"))?.disabledAtMs;
+      await putChannel(store, someChannel({ name: "other" }));
+      expect(await disabledAt()).toBe(NOW + 1);
+      await putChannel(store, someChannel());
+      expect(await disabledAt()).toBeUndefined();
+    });
+
+    test("there is a maximum of silences", async () => {
       await using store = await openWithAccounts(harness);
       const { alertSettings } = store;
-      for (let at = 0; at < MAX_ALERT_CHANNELS; at++)
-        expect(await alertSettings.putChannel(someChannel({ name: `c${at}` }), audit("alert_channel.changed"))).toBe(
-          "stored",
-        );
-      expect(await alertSettings.putChannel(someChannel(), audit("alert_channel.changed"))).toBe("too_many");
-      expect(await alertSettings.putChannel(someChannel({ name: "c1" }), audit("alert_channel.changed"))).toBe(
-        "stored",
-      );
       const silence = (id: string, endsAtMs: number, createdAtMs = NOW) =>
         alertSettings.createSilence(
           {
@@ -109,7 +133,7 @@ export function alertOutboxContract(harness: StoreHarness): void {
       await using store = await openWithAccounts(harness);
       const { alertSettings, sealingKeys } = store;
       for (const id of ["key_a", "key_b"]) await sealingKeys.add(id, 1);
-      await alertSettings.putChannel(someChannel(), audit("alert_channel.changed"));
+      await putChannel(store, someChannel());
       expect(await sealingKeys.listUsed()).toEqual(["key_a"]);
       expect(await sealingKeys.countUsed()).toEqual(new Map([["key_a", 1]]));
       expect(await sealingKeys.removeUnused("key_a")).toBe(false);
@@ -154,8 +178,8 @@ export function alertOutboxContract(harness: StoreHarness): void {
 
     test("a step is stored once, with its message to each channel that is in use", async () => {
       await using store = await openWithAccounts(harness);
-      const { alertOutbox, alertSettings } = store;
-      await alertSettings.putChannel(someChannel(), audit("alert_channel.changed"));
+      const { alertOutbox } = store;
+      await putChannel(store, someChannel());
       const due = await say(store, "msg_1", ["ops", "removed"]);
       // Another instance had decided the same.
       const message = { id: "msg_2", message: "{}", channels: ["ops"], total: 1 };
@@ -178,8 +202,7 @@ export function alertOutboxContract(harness: StoreHarness): void {
     test("a message is claimed by one instance, again after its time, and in order for a group", async () => {
       await using store = await openWithAccounts(harness);
       const { alertOutbox, alertSettings } = store;
-      for (const name of ["ops", "other"])
-        await alertSettings.putChannel(someChannel({ name }), audit("alert_channel.changed"));
+      for (const name of ["ops", "other"]) await putChannel(store, someChannel({ name }));
       await say(store, "msg_1", ["ops", "other"]);
       const [group] = await alertOutbox.listGroups(ACCOUNT);
       if (!group) throw new Error("no group");
@@ -225,11 +248,11 @@ export function alertOutboxContract(harness: StoreHarness): void {
 
     test("what waits for a channel that is removed fails, and what is old is removed", async () => {
       await using store = await openWithAccounts(harness);
-      const { alertOutbox, alertSettings } = store;
-      await alertSettings.putChannel(someChannel(), audit("alert_channel.changed"));
+      const { alertOutbox } = store;
+      await putChannel(store, someChannel());
       await say(store, "msg_1");
       expect(await alertOutbox.removeOld(NOW + 1, 10)).toBe(false);
-      await alertSettings.removeChannel(ACCOUNT, "ops", audit("alert_channel.removed"));
+      await removeChannel(store, ACCOUNT, "ops");
       expect(await alertOutbox.claim("ins_1", NOW, NOW + 1, 10, [])).toEqual([]);
       expect(await alertOutbox.listDeliveries(ACCOUNT, { state: "failed" }, 5)).toHaveLength(1);
       expect(await alertOutbox.removeOld(NOW, 10)).toBe(false);

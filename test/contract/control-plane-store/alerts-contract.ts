@@ -6,6 +6,7 @@ import type { Store } from "../../../src/control-plane/store/store.ts";
 import type { RolloutFields } from "../../../src/control-plane/core/fleets/rollout.ts";
 import { rolloutStrategySchema } from "../../../src/protocol/fleets/rollout-strategy.ts";
 import { SOMEBODY } from "../../support/control-plane/fleets.ts";
+import { putChannel } from "../../support/alerts/put-settings.ts";
 import { someAudit as audit } from "../../support/control-plane/people.ts";
 import { someSuperSim } from "../../support/control-plane/sims.ts";
 import { assignment, NOW, opening, say, someChannel } from "./alert-records.ts";
@@ -265,7 +266,7 @@ export function alertsContract(harness: StoreHarness): void {
 
     test("keys that expire soon and channels that were given up are found", async () => {
       await using store = await openWithAccounts(harness);
-      const { alerts, alertSettings, alertOutbox, keys } = store;
+      const { alerts, alertOutbox, keys } = store;
       const day = 86_400;
       const now = NOW / 1000;
       const key = (id: string, createdAt: number, expiresAt: number | undefined) =>
@@ -288,7 +289,7 @@ export function alertsContract(harness: StoreHarness): void {
       await key("key_later", now - 90 * day, now + 30 * day);
       await key("key_short", now - day, now + day);
       await key("key_never", now, undefined);
-      await alertSettings.putChannel(someChannel(), audit("alert_channel.changed"));
+      await putChannel(store, someChannel());
       await say(store, "msg_1");
       const [claimed] = await alertOutbox.claim("ins_1", NOW, NOW + 9, 10, []);
       if (!claimed) throw new Error("nothing was claimed");

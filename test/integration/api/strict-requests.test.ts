@@ -45,6 +45,7 @@ const CONDITIONAL = [
   "PATCH /v1/enrolment-settings",
   "PATCH /v1/fleets/{fleet}",
   "PATCH /v1/users/{user_id}",
+  "PUT /v1/alert-settings",
   "PUT /v1/assets/{asset_id}/hold",
   "PUT /v1/assets/{asset_id}/sims/{sim_type}/allowance",
   "PUT /v1/assets/{asset_id}/tags",

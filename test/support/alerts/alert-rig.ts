@@ -9,9 +9,9 @@ import type { StoredChannel } from "../../../src/control-plane/store/alerts.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { createLogger } from "../../../src/lib/logger.ts";
 import { alertRouteBodySchema, type AlertRouteBody } from "../../../src/protocol/alerts/settings.ts";
-import { someAudit } from "../control-plane/people.ts";
 import { FakeClock } from "../fake-clock.ts";
 import { waitFor } from "../wait-for.ts";
+import { putChannel, putRoute } from "./put-settings.ts";
 
 export const ACCOUNT = "acc_1";
 /** Less than what the service takes for its own absence. */
@@ -97,10 +97,10 @@ export async function addRoute(
   for (const name of channels) {
     const channel = { accountId: ACCOUNT, name, kind: "webhook", shown: {}, changedAtMs: 0, keyId: "key_a" };
     const sealed = { sealed: Uint8Array.of(1), failingSinceMs: undefined, disabledAtMs: undefined };
-    await store.alertSettings.putChannel({ ...channel, ...sealed }, someAudit("alert_channel.changed"));
+    await putChannel(store, { ...channel, ...sealed });
   }
   const body = alertRouteBodySchema.parse({ channels, ...fields });
-  await store.alertSettings.putRoute(ACCOUNT, "all", body, someAudit("alert_route.changed"));
+  await putRoute(store, ACCOUNT, "all", body);
 }
 
 /** Registers assets, named in order, whose devices are connected. Returns what ends each connection. */

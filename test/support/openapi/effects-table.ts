@@ -20,6 +20,8 @@ export const FLOORS = {
   approves: "operator",
   /** People are told less of an alert. */
   quiets: "operator",
+  /** What happens in the account is sent to another place. */
+  tells: "admin",
   /** A rollout needs no approval where the fleet requires it. */
   waives: "admin",
   /** Somebody else gets access, or has it for longer. */
@@ -67,6 +69,11 @@ const row = (
 ): Row => ({ from, classes: [classes].flat(), fields, raised });
 const read = (from: Row["from"], none = ""): Row => row(from, "none", { none });
 
+const names = (of: string, fields: string): string =>
+  fields
+    .split(" ")
+    .map((field) => `${of}.${field}`)
+    .join(" ");
 const PAGE = "?limit ?cursor";
 const WAVES =
   "strategy.waves strategy.waves.limit strategy.waves.selector strategy.waves.by strategy.waves.assets strategy.waves.soak_s " +
@@ -163,6 +170,16 @@ export const TABLE: Readonly<Record<string, Row>> = {
   "GET /v1/silences": read("viewer", PAGE),
   "POST /v1/silences": row("operator", "quiets", { quiets: "reason until selector conditions" }),
   "DELETE /v1/silences/{silence_id}": row("operator"),
+  "GET /v1/alert-deliveries": read("operator", `${PAGE} ?channel ?state`),
+  "GET /v1/alert-settings": read("admin"),
+  "PUT /v1/alert-settings": row("admin", ["tells", "quiets"], {
+    quiets: `rules ${names("rules", "condition selector enabled severity for_s")}`,
+    tells:
+      `routes routes.* ${names("routes.*", "conditions selector severities channels for_s group_wait_s repeat_s send_resolved")} ` +
+      `routes.*.quiet_hours ${names("routes.*.quiet_hours", "from to time_zone except_critical")} ` +
+      `channels channels.* ${names("channels.*", "kind url secrets to routing_key token")}`,
+  }),
+  "POST /v1/alert-channels/{name}/test": row("admin", "tells"),
 
   "GET /v1/fleets": read("viewer", PAGE),
   "POST /v1/fleets": row("operator", ["joins", "runs"], {

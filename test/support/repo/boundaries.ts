@@ -63,6 +63,7 @@ const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
   fleets: ["accounts", "bus", "deployments", "events", "images", "instances", "releases", "sealing", "store"],
   api: [
     "accounts",
+    "alerts",
     "assets",
     "bus",
     "config",

@@ -63,7 +63,7 @@ export function sealChannel(
     accountId,
     name,
     kind: config.kind,
-    shown: { address: config.kind === "email" ? config.to.join(", ") : new URL(config.url).host },
+    shown: config.kind === "email" ? { to: config.to } : { address: new URL(config.url).host },
     changedAtMs: nowMs,
     failingSinceMs: undefined,
     disabledAtMs: undefined,

@@ -38,7 +38,9 @@ export function listSilences(api: Api, { store, clock }: ApiContext): void {
     },
     async (request): Promise<SilenceList> => {
       const silences = await store.alertSettings.listSilences(accountOf(request), Math.floor(clock.now()));
-      const listed = silences.map((silence) => ({ ...silence, createdAt: Math.floor(silence.createdAtMs / 1000) }));
+      const listed = silences.map((silence) =>
+        Object.assign({ createdAt: Math.floor(silence.createdAtMs / 1000) }, silence),
+      );
       // The store has those that end first before the others.
       listed.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
       const { items, nextCursor } = pageOf(listed, request.query);

@@ -245,6 +245,7 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   AlertNotFound: FAILED,
   AlertGroupNotFound: FAILED,
   SilenceNotFound: FAILED,
+  AlertChannelNotFound: FAILED,
   Unauthorized: FAILED,
   CrossSiteRequest: FAILED,
   NotFound: FAILED,

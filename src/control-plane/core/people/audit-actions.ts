@@ -130,13 +130,9 @@ export const AUDIT_ACTIONS = {
   "rollout.cancelled": { fleet: "text" },
   "rollout.reverted": { fleet: "text", reason: "text" },
   "alert.acknowledged": { group: "text", alerts: "number", count: "number" },
-  "alert_rules.changed": { rules: "number" },
-  "alert_route.changed": { channels: "texts" },
-  "alert_route.removed": {},
-  // Neither addresses nor secrets.
-  "alert_channel.changed": { kind: "text" },
-  "alert_channel.removed": {},
-  "alert_channel.tested": { answer: "text" },
+  // Names alone, such as `routes.night` and `channels.ops`: neither addresses nor secrets.
+  "alert_settings.changed": { changed: "texts", removed: "texts" },
+  "alert_channel.tested": { delivered: "flag", answer: "text" },
   "silence.created": { reason: "text", selector: "text", conditions: "texts", until: "number" },
   "silence.ended": {},
   "rollout.priced": { fleet: "text", revision: "number", targets: "number" },

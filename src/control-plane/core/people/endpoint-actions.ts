@@ -54,6 +54,8 @@ export const ENDPOINT_ACTIONS: Readonly<Record<string, AuditAction>> = {
   "POST /v1/alert-groups/:group_id/acknowledge": "alert.acknowledged",
   "POST /v1/silences": "silence.created",
   "DELETE /v1/silences/:silence_id": "silence.ended",
+  "PUT /v1/alert-settings": "alert_settings.changed",
+  "POST /v1/alert-channels/:name/test": "alert_channel.tested",
   "POST /v1/setup": "user.created",
   "POST /v1/session": "session.opened",
   "DELETE /v1/session": "session.closed",

@@ -50,6 +50,11 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "GET /v1/silences": "alerts.read",
   "POST /v1/silences": "alerts.manage",
   "DELETE /v1/silences/:silence_id": "alerts.manage",
+  // Mail addresses of people, and what other servers have answered.
+  "GET /v1/alert-settings": "settings.manage",
+  "PUT /v1/alert-settings": "settings.manage",
+  "POST /v1/alert-channels/:name/test": "settings.manage",
+  "GET /v1/alert-deliveries": "alerts.manage",
 
   "GET /v1/assets": "assets.read",
   "POST /v1/assets": "assets.register",

@@ -1,14 +1,17 @@
 import type { AlertCondition } from "../../../protocol/alerts/condition.ts";
+import type { AlertRouteBody, AlertRule } from "../../../protocol/alerts/settings.ts";
 import {
-  type AlertRouteBody,
-  type AlertRule,
-  MAX_ALERT_CHANNELS,
-  MAX_ALERT_ROUTES,
-} from "../../../protocol/alerts/settings.ts";
-import { type AlertSettingsStore, MAX_SILENCES, type Silence, type Stored, type StoredChannel } from "../alerts.ts";
+  type AlertSettings,
+  type AlertSettingsStore,
+  MAX_SILENCES,
+  type NamedRoute,
+  type SettingsChange,
+  type Silence,
+  type Stored,
+  type StoredChannel,
+} from "../alerts.ts";
 import type { Sealed } from "../asset-settings.ts";
 import type { AuditEntry } from "../audit.ts";
-import type { Precondition } from "../precondition.ts";
 import { FAIL_WAITING } from "./alert-outbox.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
@@ -58,6 +61,10 @@ interface ChannelRow {
   readonly sealed: Uint8Array;
 }
 
+interface RulesRow {
+  readonly rules: string;
+}
+
 interface RouteRow {
   readonly name: string;
   readonly body: string;
@@ -84,63 +91,11 @@ export class SqlAlertSettingsStore implements AlertSettingsStore {
   }
 
   async readRules(accountId: string): Promise<readonly AlertRule[]> {
-    return toRules(await this.#executor.one<{ readonly rules: string }>(READ_RULES, [accountId]));
+    return toRules(await this.#executor.one<RulesRow>(READ_RULES, [accountId]));
   }
 
-  async setRules(
-    accountId: string,
-    rules: readonly AlertRule[],
-    audit: AuditEntry,
-    precondition?: Precondition<readonly AlertRule[]>,
-  ): Promise<void> {
-    await this.#locked(accountId, function* (): Work<void> {
-      precondition?.(toRules(yield* one<{ readonly rules: string }>(READ_RULES, [accountId])));
-      yield* change(SET_RULES, [accountId, JSON.stringify(rules)]);
-      yield* recordAudit(audit);
-    });
-  }
-
-  async listRoutes(accountId: string): Promise<readonly { readonly name: string; readonly body: AlertRouteBody }[]> {
+  async listRoutes(accountId: string): Promise<readonly NamedRoute[]> {
     return (await this.#executor.all<RouteRow>(LIST_ROUTES, [accountId])).map(toRoute);
-  }
-
-  async putRoute(
-    accountId: string,
-    name: string,
-    body: AlertRouteBody,
-    audit: AuditEntry,
-    precondition?: Precondition<AlertRouteBody | undefined>,
-  ): Promise<Stored> {
-    return this.#locked(accountId, function* (): Work<Stored> {
-      const routes = (yield* all<RouteRow>(LIST_ROUTES, [accountId])).map(toRoute);
-      const current = routes.find((route) => route.name === name);
-      precondition?.(current?.body);
-      if (!current && routes.length >= MAX_ALERT_ROUTES) return "too_many";
-      yield* change(PUT_ROUTE, [accountId, name, JSON.stringify(body)]);
-      yield* recordAudit(audit);
-      return "stored";
-    });
-  }
-
-  async removeRoute(
-    accountId: string,
-    name: string,
-    audit: AuditEntry,
-    precondition?: Precondition<AlertRouteBody>,
-  ): Promise<boolean> {
-    return this.#locked(accountId, function* (): Work<boolean> {
-      const routes = (yield* all<RouteRow>(LIST_ROUTES, [accountId])).map(toRoute);
-      const current = routes.find((route) => route.name === name);
-      if (!current) return false;
-      precondition?.(current.body);
-      yield* change(REMOVE_ROUTE, [accountId, name]);
-      yield* recordAudit(audit);
-      return true;
-    });
-  }
-
-  async listChannels(accountId: string): Promise<readonly StoredChannel[]> {
-    return (await this.#executor.all<ChannelRow>(LIST_CHANNELS, [accountId])).map(toChannel);
   }
 
   async findChannel(accountId: string, name: string): Promise<StoredChannel | undefined> {
@@ -148,37 +103,30 @@ export class SqlAlertSettingsStore implements AlertSettingsStore {
     return row && toChannel(row);
   }
 
-  async putChannel(
-    channel: StoredChannel,
-    audit: AuditEntry,
-    precondition?: Precondition<StoredChannel | undefined>,
-  ): Promise<Stored> {
-    const { accountId, name, kind, shown, changedAtMs, keyId, sealed } = channel;
-    return this.#locked(accountId, function* (): Work<Stored> {
-      const channels = (yield* all<ChannelRow>(LIST_CHANNELS, [accountId])).map(toChannel);
-      const current = channels.find((each) => each.name === name);
-      precondition?.(current);
-      if (!current && channels.length >= MAX_ALERT_CHANNELS) return "too_many";
-      yield* change(PUT_CHANNEL, [accountId, name, kind, JSON.stringify(shown), changedAtMs, keyId, sealed]);
-      yield* recordAudit(audit);
-      return "stored";
-    });
+  async read(accountId: string): Promise<AlertSettings> {
+    return this.#executor.transact(() => readAll(accountId));
   }
 
-  async removeChannel(
-    accountId: string,
-    name: string,
-    audit: AuditEntry,
-    precondition?: Precondition<StoredChannel>,
-  ): Promise<boolean> {
-    return this.#locked(accountId, function* (): Work<boolean> {
-      const row = yield* one<ChannelRow>(FIND_CHANNEL, [accountId, name]);
-      if (!row) return false;
-      precondition?.(toChannel(row));
-      yield* change(REMOVE_CHANNEL, [accountId, name]);
-      yield* change(FAIL_WAITING, ["The channel was removed.", accountId, name]);
-      yield* recordAudit(audit);
-      return true;
+  async change(accountId: string, decide: (current: AlertSettings) => SettingsChange | undefined): Promise<void> {
+    await this.#locked(accountId, function* (): Work<void> {
+      const before = yield* readAll(accountId);
+      const after = decide(before);
+      if (!after) return;
+      yield* change(SET_RULES, [accountId, JSON.stringify(after.rules)]);
+      for (const { name } of before.routes)
+        if (!after.routes.some((route) => route.name === name)) yield* change(REMOVE_ROUTE, [accountId, name]);
+      for (const { name, body } of after.routes) yield* change(PUT_ROUTE, [accountId, name, JSON.stringify(body)]);
+      for (const { name } of before.channels) {
+        if (after.channels.some((channel) => channel.name === name)) continue;
+        yield* change(REMOVE_CHANNEL, [accountId, name]);
+        yield* change(FAIL_WAITING, ["The channel was removed.", accountId, name]);
+      }
+      for (const channel of after.channels) {
+        if (before.channels.includes(channel)) continue;
+        const { name, kind, shown, changedAtMs, keyId, sealed } = channel;
+        yield* change(PUT_CHANNEL, [accountId, name, kind, JSON.stringify(shown), changedAtMs, keyId, sealed]);
+      }
+      yield* recordAudit(after.audit);
     });
   }
 
@@ -224,11 +172,18 @@ export class SqlAlertSettingsStore implements AlertSettingsStore {
   }
 }
 
-function toRules(row: { readonly rules: string } | undefined): readonly AlertRule[] {
+function* readAll(accountId: string): Work<AlertSettings> {
+  const rules = toRules(yield* one<RulesRow>(READ_RULES, [accountId]));
+  const routes = (yield* all<RouteRow>(LIST_ROUTES, [accountId])).map(toRoute);
+  const channels = (yield* all<ChannelRow>(LIST_CHANNELS, [accountId])).map(toChannel);
+  return { rules, routes, channels };
+}
+
+function toRules(row: RulesRow | undefined): readonly AlertRule[] {
   return row ? (JSON.parse(row.rules) as AlertRule[]) : [];
 }
 
-function toRoute({ name, body }: RouteRow): { readonly name: string; readonly body: AlertRouteBody } {
+function toRoute({ name, body }: RouteRow): NamedRoute {
   return { name, body: JSON.parse(body) as AlertRouteBody };
 }
 
