@@ -6,6 +6,7 @@ import { createId } from "../accounts/secrets.ts";
 import type { Observation, OpenAlert } from "../core/alerts/alert.ts";
 import { evaluate, parseRules, shortestAbsenceMs, termsOfSelector } from "../core/alerts/evaluate.ts";
 import { assignGroups, nextGroupStep, type Route } from "../core/alerts/grouping.ts";
+import { lowestThresholds } from "../core/alerts/levels.ts";
 import { learn } from "../core/alerts/habits.ts";
 import { LeasedLoop } from "../instances/leased-loop.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
@@ -155,7 +156,7 @@ export class AlertWatcher implements AsyncDisposable {
   async #judge(accountId: string, outage: RoundState, nowMs: number): Promise<number> {
     const { alerts, alertSettings } = this.#options.store;
     const rules = parseRules(await alertSettings.readRules(accountId));
-    const time = { nowMs, awayBeforeMs: nowMs - shortestAbsenceMs(rules), outage };
+    const time = { nowMs, awayBeforeMs: nowMs - shortestAbsenceMs(rules), outage, thresholds: lowestThresholds(rules) };
     const observed: Observation[] = [...(await alerts.observeOthers(accountId, nowMs))];
     for (let after: string | undefined = ""; after !== undefined;) {
       const page = await alerts.observeAssets(accountId, time, after, BATCH);

@@ -1,4 +1,9 @@
-import { ALERT_CONDITIONS, type AlertCondition, type AlertSeverity } from "../../protocol/alerts/condition.ts";
+import {
+  ALERT_CONDITIONS,
+  type AlertCondition,
+  type AlertSeverity,
+  HEALTH_CONDITIONS,
+} from "../../protocol/alerts/condition.ts";
 import type { DueGroup } from "../store/alerts.ts";
 
 /** What a group says, as it is stored and sent. Bounded by what names of assets may be. */
@@ -54,13 +59,16 @@ export function composeMessage(
   };
 }
 
+/** Conditions by which the list of assets cannot be filtered. */
+const UNFILTERED: ReadonlySet<AlertCondition> = new Set<AlertCondition>(["device_flapping", ...HEALTH_CONDITIONS]);
+
 /** Returns the path of the console's page that shows the subjects. @param subjectId the only one */
 function pageOf(condition: AlertCondition, subjectId: string | undefined): string | undefined {
   switch (ALERT_CONDITIONS[condition].subject) {
     case "asset":
       if (subjectId !== undefined) return `/assets/${subjectId}`;
       if (condition === "device_offline") return "/assets?connected=false";
-      return condition === "device_flapping" ? "/assets" : `/assets?attention=${condition}`;
+      return UNFILTERED.has(condition) ? "/assets" : `/assets?attention=${condition}`;
     case "rollout":
       return "/fleets";
     case "api_key":

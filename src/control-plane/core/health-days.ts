@@ -1,4 +1,5 @@
 import { type DeviceHealth, HEALTH_KEPT_S, type HealthParams } from "../../protocol/link/device-health.ts";
+import { MAX_LEVELS_S } from "../../protocol/alerts/condition.ts";
 import { combineRows, type HealthRow, pointsOf } from "../../protocol/link/health-points.ts";
 
 const DAY_S = 86_400;
@@ -25,6 +26,13 @@ export function addToDay(stored: readonly HealthRow[], sent: readonly HealthRow[
   const times = new Set(stored.map(({ at }) => at));
   const added = sent.filter(({ at }) => !times.has(at));
   return [...stored, ...added].toSorted((one, other) => one.at - other.at);
+}
+
+/** Returns the rows that end with the newest one and are at hand without reading days. */
+export function recentRows(stored: readonly HealthRow[], sent: readonly HealthRow[]): readonly HealthRow[] {
+  const rows = addToDay(stored, sent);
+  const newest = rows.at(-1)?.at ?? 0;
+  return rows.filter(({ at }) => at > newest - MAX_LEVELS_S);
 }
 
 /** Returns the rows of a day that is old. */

@@ -1,6 +1,7 @@
 import type { AlertCondition, AlertSeverity, AlertSubjectKind } from "../../protocol/alerts/condition.ts";
 import type { AlertRouteBody, AlertRule } from "../../protocol/alerts/settings.ts";
 import type { SelectorTerm } from "../../protocol/fleets/selector.ts";
+import type { HealthMetric } from "../../protocol/link/device-health.ts";
 import type { AlertChange, Observation, OpenAlert } from "../core/alerts/alert.ts";
 import type { AlertGroup, Assignment, GroupCounts, GroupStep } from "../core/alerts/grouping.ts";
 import type { DeliveryStep } from "../core/alerts/delivery.ts";
@@ -60,6 +61,8 @@ export interface AlertTime {
   /** Devices that were seen since are not gone for long enough to matter. Unix milliseconds. */
   readonly awayBeforeMs: number;
   readonly outage: Outage;
+  /** What devices measure is looked at above these values. */
+  readonly thresholds: ReadonlyMap<HealthMetric, number>;
 }
 
 /** A device whose number of sessions or whose absence has changed since it was looked at. */

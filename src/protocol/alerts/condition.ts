@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { AttentionReason } from "../assets/attention.ts";
+import type { HealthMetric } from "../link/device-health.ts";
 
 /** How much an alert matters. The order is from most to least. */
 const ALERT_SEVERITIES = ["critical", "warning", "info"] as const;
@@ -23,7 +24,20 @@ export interface ConditionDefault {
   readonly keepFiringForS: number;
   /** Whether it is on unless a rule of the account says otherwise. */
   readonly enabled: boolean;
+  /** It holds while the mean of 15 minutes is above this. */
+  readonly above?: { readonly metric: HealthMetric; readonly value: number };
 }
+
+/** The lowest values that alerts can be about: so the service looks at few devices. */
+export const MIN_ALERT_LEVELS = {
+  cpu_percent: 70,
+  memory_percent: 70,
+  disk_percent: 70,
+  inodes_percent: 70,
+  temperature_celsius: 60,
+} as const satisfies Partial<Record<HealthMetric, number>>;
+/** How long the newest levels of a device are at hand: a rule of them cannot ask for more. */
+export const MAX_LEVELS_S = 6 * 3_600;
 
 type AssetCondition = Exclude<AttentionReason, "not_seen">;
 
@@ -51,11 +65,27 @@ const ATTENTION_CONDITIONS = {
   data: asset("Data plan spent, or will be", "warning"),
 } as const satisfies Readonly<Record<AssetCondition, ConditionDefault>>;
 
+type AlertMetric = keyof typeof MIN_ALERT_LEVELS;
+const health = (title: string, metric: AlertMetric, value: number, forS: number, enabled = true) =>
+  ({ ...asset(title, "warning", forS, 900, enabled), above: { metric, value } }) as const;
+
+/** Conditions of what devices measure. */
+const LEVEL_CONDITIONS = {
+  temperature_high: health("Temperature high", "temperature_celsius", 80, 900),
+  memory_high: health("Memory nearly used up", "memory_percent", 95, 1800),
+  disk_high: health("Disk nearly full", "disk_percent", 90, 900, false),
+  inodes_high: health("Inodes nearly used up", "inodes_percent", 90, 900),
+  cpu_high: health("Processors busy", "cpu_percent", 95, 3600, false),
+} as const;
+export type HealthCondition = keyof typeof LEVEL_CONDITIONS;
+export const HEALTH_CONDITIONS = Object.keys(LEVEL_CONDITIONS) as readonly HealthCondition[];
+
 /** Every condition, with its default. */
 export const ALERT_CONDITIONS = {
   device_offline: asset("Device offline", "critical", 1800),
   device_flapping: asset("Device flapping", "warning", 0, 900),
   ...ATTENTION_CONDITIONS,
+  ...LEVEL_CONDITIONS,
   rollout_stopped: {
     subject: "rollout",
     title: "Rollout stopped",
@@ -105,4 +135,5 @@ export const INHIBITED_WHILE_AWAY: ReadonlySet<AlertCondition> = new Set<AlertCo
   "engine_trouble",
   "state_not_writable",
   "disk_low",
+  ...HEALTH_CONDITIONS,
 ]);

@@ -2,7 +2,14 @@ import { z } from "zod";
 import { unixSeconds } from "../values/scalars.ts";
 import { alertChannelInputSchema, alertChannelSchema } from "./channel.ts";
 import { selectorSchema } from "../fleets/selector.ts";
-import { alertConditionSchema, alertSeveritySchema } from "./condition.ts";
+import {
+  ALERT_CONDITIONS,
+  alertConditionSchema,
+  alertSeveritySchema,
+  type ConditionDefault,
+  MAX_LEVELS_S,
+  MIN_ALERT_LEVELS,
+} from "./condition.ts";
 
 /** Maximum number of rules, routes and channels of an account. */
 export const MAX_ALERT_RULES = 50;
@@ -22,6 +29,22 @@ export const alertRuleSchema = z
     enabled: z.boolean().optional().meta({ description: "Whether alerts fire. Absent: as by default." }),
     severity: alertSeveritySchema.optional(),
     for_s: forS.optional().meta({ description: "How long the condition must hold before the alert fires." }),
+    above: z.int().max(1_000).optional().meta({
+      description:
+        "For conditions of what devices measure: the percents or degrees above which the mean of 15 minutes must be. At least 70 %, or 60 °C.",
+    }),
+  })
+  .superRefine(({ condition, above, for_s }, context) => {
+    const level = (ALERT_CONDITIONS[condition] as ConditionDefault).above;
+    const refuse = (path: string, message: string): void => context.addIssue({ code: "custom", path: [path], message });
+    if (!level) {
+      if (above !== undefined) refuse("above", "is for conditions of what devices measure");
+      return;
+    }
+    const least = MIN_ALERT_LEVELS[level.metric as keyof typeof MIN_ALERT_LEVELS];
+    if (above !== undefined && above < least) refuse("above", `must be at least ${least}`);
+    if (for_s !== undefined && for_s > MAX_LEVELS_S)
+      refuse("for_s", `must be at most ${MAX_LEVELS_S} for what devices measure`);
   })
   .meta({ id: "AlertRule" });
 export type AlertRule = z.output<typeof alertRuleSchema>;

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { NO_HABITS } from "../../../src/control-plane/core/alerts/habits.ts";
 import type { Asset } from "../../../src/control-plane/core/asset.ts";
 import { type AlertTime, MAX_SCANNED_ALERTS } from "../../../src/control-plane/store/alerts.ts";
+import type { HealthSpreads } from "../../../src/protocol/link/health-points.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import type { RolloutFields } from "../../../src/control-plane/core/fleets/rollout.ts";
 import { rolloutStrategySchema } from "../../../src/protocol/fleets/rollout-strategy.ts";
@@ -27,6 +28,7 @@ const time = (fields: Partial<AlertTime> = {}): AlertTime => ({
   nowMs: NOW,
   awayBeforeMs: NOW,
   outage: { fromMs: 0, untilMs: 0 },
+  thresholds: new Map(),
   ...fields,
 });
 
@@ -44,6 +46,11 @@ async function goAway(store: Store, { uuid }: Asset, lastSeen: number): Promise<
   if (!opened) throw new Error("the session was not opened");
   await sessions.close({ assetUuid: uuid, epoch: opened.epoch }, lastSeen, "lost");
 }
+
+const heated = (celsius: number): HealthSpreads => ({
+  temperature_celsius: [0, celsius, 200],
+  cpu_percent: [1, 1, 1],
+});
 
 /** Contract of stores for alerts. */
 export function alertsContract(harness: StoreHarness): void {
@@ -228,6 +235,49 @@ export function alertsContract(harness: StoreHarness): void {
       expect(await alerts.listAccounts(NOW, ACCOUNT, 10)).toEqual([STRANGER]);
       await store.dataPlans.recordFinding(spent.uuid, "supersim", { state: "spent", until: 9e9 }, NOW, NOW / 1000);
       expect((await found(at)).at(-1)).toEqual(["data", spent.uuid, undefined, true]);
+    });
+
+    test("what a connected device measures above a limit is looked at, with the levels of the last hours", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alerts, health, sessions } = store;
+      const [hot, full, strange] = [
+        await register(store, someAsset()),
+        await register(store, someAsset()),
+        await register(store, someAsset({ accountId: STRANGER })),
+      ];
+      const newest = NOW / 1000 - 1_800;
+      const row = (quarters: number, spreads: HealthSpreads) => ({ at: newest - quarters * 900, spreads });
+      for (const { uuid } of [hot, full, strange])
+        await sessions.open({ assetUuid: uuid, instanceId: "ins_1", sessionId: uuid, protocol: 1, at: newest });
+      for (const { uuid } of [hot, strange]) {
+        await health.addRows(uuid, [row(30, heated(99)), row(2, heated(50))]);
+        await health.addRows(uuid, [row(1, heated(82)), row(0, heated(85))]);
+      }
+      await health.addRows(full.uuid, [
+        row(1, { memory_percent: [99, 99, 99] }),
+        row(0, { disk_percent: [1, 91, 99] }),
+      ]);
+      expect(await alerts.listAccounts(NOW, "", 10)).toEqual([ACCOUNT, STRANGER]);
+      const found = async (thresholds: AlertTime["thresholds"], nowMs = NOW) => {
+        const { observed } = await alerts.observeAssets(ACCOUNT, time({ awayBeforeMs: 0, nowMs, thresholds }), "", 10);
+        return observed.map(({ condition, subject, isAway, levels }) => [condition, subject.id, isAway, levels]);
+      };
+      const level = (quarters: number, value: number) => {
+        const fromMs = (newest - quarters * 900) * 1000;
+        return { fromMs, untilMs: fromMs + 900_000, value };
+      };
+      const heat = ["temperature_high", hot.uuid, false, [level(2, 50), level(1, 82), level(0, 85)]];
+      expect(await found(new Map([["temperature_celsius", 84]]))).toEqual([heat]);
+      expect(await found(new Map([["temperature_celsius", 85]]))).toEqual([]);
+      const all = new Map([
+        ["temperature_celsius", 80] as const,
+        ["disk_percent", 90] as const,
+        ["memory_percent", 90] as const,
+      ]);
+      expect(await found(all)).toEqual([heat, ["disk_high", full.uuid, false, [level(0, 91)]]]);
+      expect(await found(new Map())).toEqual([]);
+      // A device that sends nothing any more is not judged by what it sent a day ago.
+      expect(await found(all, NOW + 27 * 3_600_000)).toEqual([]);
     });
 
     test("a device is looked at again when it has another session, has gone or is back", async () => {

@@ -145,7 +145,8 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
       UPDATE device_sessions SET epoch = 7;
       INSERT OR IGNORE INTO connection_intervals (asset_uuid, started_at, number_of_day) SELECT uuid, 1, 1 FROM assets;
       INSERT INTO health_days (asset_uuid, day, interval_s, content) SELECT uuid, 20000, 900, x'00ff06' FROM assets;
-      INSERT INTO device_health (asset_uuid, account_id, at, cpu_percent) SELECT uuid, account_id, 1728000900, 7 FROM assets;
+      INSERT INTO device_health (asset_uuid, account_id, at, cpu_percent, recent)
+        SELECT uuid, account_id, 1728000900, 7, x'00ff07' FROM assets;
       INSERT INTO users (id, account_id, email, email_key, name, role, created_at)
         VALUES ('usr_1', 'acc_fixture', 'A@b.c', 'a@b.c', 'A', 'admin', 1);
       INSERT INTO user_sessions (hash, id, user_id, created_at, last_used_at, method)

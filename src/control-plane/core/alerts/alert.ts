@@ -1,5 +1,6 @@
 import type { AlertCondition, AlertSeverity, AlertSubjectKind } from "../../../protocol/alerts/condition.ts";
 import type { Selectable } from "../../../protocol/fleets/selector.ts";
+import type { Level } from "./levels.ts";
 
 /** What an alert is about, with its name as it was then. */
 export interface AlertSubject extends Partial<Selectable> {
@@ -34,6 +35,10 @@ export interface Observation {
   readonly sinceMs: number | undefined;
   /** Whether the device of the asset is not connected. */
   readonly isAway: boolean;
+  /** For what devices measure: the newest values, the oldest first. Whether and since when it holds follows from the rule. */
+  readonly levels?: readonly Level[] | undefined;
+  /** Up to when it is known to hold; absent: now. */
+  readonly untilMs?: number | undefined;
   /** How long the device is gone at times, by experience, in milliseconds. */
   readonly usualPauseMs?: number | undefined;
 }

@@ -1,7 +1,13 @@
-import { ALERT_CONDITIONS, type AlertSeverity, INHIBITED_WHILE_AWAY } from "../../../protocol/alerts/condition.ts";
+import {
+  ALERT_CONDITIONS,
+  type AlertSeverity,
+  type ConditionDefault,
+  INHIBITED_WHILE_AWAY,
+} from "../../../protocol/alerts/condition.ts";
 import type { AlertRule } from "../../../protocol/alerts/settings.ts";
 import { matchesSelector, parseSelector, type SelectorTerm } from "../../../protocol/fleets/selector.ts";
 import { type AlertChange, type AlertSubject, keyOf, type Observation, type OpenAlert } from "./alert.ts";
+import { timeAbove } from "./levels.ts";
 
 /** What began within this time belongs together, in milliseconds: the outage of a carrier is one message. */
 export const GROUP_WINDOW_MS = 120_000;
@@ -17,6 +23,8 @@ export interface AppliedRule {
   readonly severity: AlertSeverity;
   readonly forMs: number;
   readonly keepMs: number;
+  /** For what devices measure. */
+  readonly above: number | undefined;
 }
 
 export function parseRules(rules: readonly AlertRule[]): readonly ParsedRule[] {
@@ -41,13 +49,14 @@ function ruleFor(
   rules: readonly ParsedRule[],
   { condition, subject }: Pick<Observation, "condition" | "subject">,
 ): AppliedRule {
-  const { enabled, severity, forS, keepFiringForS } = ALERT_CONDITIONS[condition];
+  const { enabled, severity, forS, keepFiringForS, above }: ConditionDefault = ALERT_CONDITIONS[condition];
   const rule = rules.find((each) => each.condition === condition && takesSubject(each.terms, subject));
   return {
     enabled: rule?.enabled ?? enabled,
     severity: rule?.severity ?? severity,
     forMs: (rule?.for_s ?? forS) * 1000,
     keepMs: keepFiringForS * 1000,
+    above: rule?.above ?? above?.value,
   };
 }
 
@@ -71,7 +80,7 @@ export function evaluate(
 ): readonly AlertChange[] {
   const alerts = new Map(open.map((alert) => [keyOf(alert), alert]));
   const changes: AlertChange[] = [];
-  const held = observed.map((observation) => ({ observation, rule: ruleFor(rules, observation) }));
+  const held = observed.flatMap((observation) => toHeld(observation, ruleFor(rules, observation)));
   const enabled = held.filter(({ rule }) => rule.enabled);
   const together = findTogether(enabled, nowMs);
   let room = MAX_OPEN_ALERTS - open.length;
@@ -96,6 +105,14 @@ interface Held {
   readonly rule: AppliedRule;
 }
 
+/** Returns nothing if what the device measures is not above what the rule says. */
+function toHeld(observation: Observation, rule: AppliedRule): readonly Held[] {
+  const { levels } = observation;
+  if (levels === undefined) return [{ observation, rule }];
+  const time = timeAbove(levels, rule.above ?? Infinity);
+  return time ? [{ observation: { ...observation, sinceMs: time.fromMs, untilMs: time.untilMs }, rule }] : [];
+}
+
 /** Returns when an alert may fire together with an earlier one at the earliest: a tenth of its time before, two minutes at most. */
 function earliestMs(forMs: number): number {
   return forMs - Math.min(GROUP_WINDOW_MS, forMs / 10);
@@ -110,10 +127,10 @@ function requiredMs({ observation: { usualPauseMs = 0 }, rule: { forMs } }: Held
 function findTogether(held: readonly Held[], nowMs: number): ReadonlyMap<string, number> {
   const first = new Map<string, number>();
   for (const each of held) {
-    const { sinceMs, condition } = each.observation;
-    if (sinceMs === undefined || nowMs - sinceMs < requiredMs(each)) continue;
+    const { sinceMs, untilMs = nowMs, condition } = each.observation;
+    if (sinceMs === undefined || untilMs - sinceMs < requiredMs(each)) continue;
     // One that has been away for days is not what the others are gone with.
-    if (nowMs - sinceMs > requiredMs(each) + GROUP_WINDOW_MS) continue;
+    if (untilMs - sinceMs > requiredMs(each) + GROUP_WINDOW_MS) continue;
     first.set(condition, Math.min(first.get(condition) ?? Infinity, sinceMs));
   }
   return first;
@@ -125,14 +142,14 @@ function openAlert(
   together: ReadonlyMap<string, number>,
   nowMs: number,
 ): AlertChange | undefined {
-  const { condition, subject, isAway, usualPauseMs } = observation;
+  const { condition, subject, isAway, usualPauseMs, untilMs = nowMs } = observation;
   const sinceMs = Math.min(observation.sinceMs ?? nowMs, nowMs);
   const required = requiredMs({ observation, rule });
   const isInhibited = isAway && INHIBITED_WHILE_AWAY.has(condition);
   const first = together.get(condition);
   const isTogether =
-    first !== undefined && sinceMs - first <= GROUP_WINDOW_MS && nowMs - sinceMs >= earliestMs(required);
-  const fires = !isInhibited && (nowMs - sinceMs >= required || isTogether);
+    first !== undefined && sinceMs - first <= GROUP_WINDOW_MS && untilMs - sinceMs >= earliestMs(required);
+  const fires = !isInhibited && (untilMs - sinceMs >= required || isTogether);
   const isKnown = observation.sinceMs !== undefined;
   // Since when it holds is on record elsewhere.
   if (!fires && isKnown) return undefined;

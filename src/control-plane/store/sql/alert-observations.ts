@@ -1,12 +1,18 @@
+import { ALERT_CONDITIONS, HEALTH_CONDITIONS, MIN_ALERT_LEVELS } from "../../../protocol/alerts/condition.ts";
 import { type AttentionReason } from "../../../protocol/assets/attention.ts";
+import { type HealthMetric, MAX_HEALTH_VALUE } from "../../../protocol/link/device-health.ts";
+import type { HealthRow } from "../../../protocol/link/health-points.ts";
+import { decodeHealthRows, HEALTH_REPORT_ROW_S } from "../../../protocol/link/health-rows.ts";
 import type { RolloutStrategy } from "../../../protocol/fleets/rollout-strategy.ts";
 import type { Observation } from "../../core/alerts/alert.ts";
+import type { Level } from "../../core/alerts/levels.ts";
 import { absentSinceMs, type DeviceHabits, usualPauseMs } from "../../core/alerts/habits.ts";
 import { bitsAt, reasonsOfBits } from "../../core/attention.ts";
 import { awaitsAdvance } from "../../core/fleets/progress.ts";
 import type { AlertTime } from "../alerts.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
+import { NOTABLE_HEALTH } from "./notable-health.ts";
 import { COUNT_TARGETS, type CountRow, toCount } from "./target-counts.ts";
 
 /** Longest time before its end at which a key is told of, in seconds. */
@@ -16,15 +22,26 @@ const MIN_KEY_LIFE_S = 14 * 86_400;
 /** How long a rollout that has failed is told of unless another one follows. */
 const ROLLOUT_MEMORY_MS = 7 * 86_400_000;
 
+const ALERT_METRICS = Object.keys(MIN_ALERT_LEVELS) as readonly (keyof typeof MIN_ALERT_LEVELS)[];
+const ABOVE = `(${ALERT_METRICS.map((metric, index) => `m.${metric} > CAST(?${index + 6} AS BIGINT)`).join(" OR ")})`;
+/** Above every value: no condition is about the metric. */
+const NEVER = MAX_HEALTH_VALUE;
+/** What a connected device measured longer ago says nothing any more: it sends at least once a day, or nothing. */
+const MAX_LEVEL_AGE_MS = 26 * 3_600_000;
+
 /** What is to be looked at: each part is a scan of an index that holds no other rows. */
 const observeAssetsSql = ({ jsonObject }: Dialect): string => /* sql */ `
   SELECT a.uuid, a.name, a.type, t.instance_id, t.last_seen_at, t.reasons, t.budget_spent_until, h.flaps_until_ms, h.pauses,
+    m.recent AS health,
     (SELECT ${jsonObject("g.key", "g.value")} FROM asset_tags g WHERE g.asset_uuid = a.uuid) AS tags
   FROM asset_states t JOIN assets a ON a.uuid = t.asset_uuid LEFT JOIN device_habits h ON h.asset_uuid = t.asset_uuid
+    LEFT JOIN device_health m ON m.asset_uuid = t.asset_uuid AND ${ABOVE}
   WHERE t.asset_uuid IN (
     SELECT asset_uuid FROM asset_states WHERE account_id = ?1 AND reasons <> 0
     UNION
     SELECT asset_uuid FROM asset_states WHERE account_id = ?1 AND instance_id IS NULL AND last_seen_at <= CAST(?2 AS BIGINT)
+    UNION
+    SELECT asset_uuid FROM device_health m WHERE m.account_id = ?1 AND ${NOTABLE_HEALTH} AND ${ABOVE}
     UNION
     SELECT asset_uuid FROM device_habits WHERE flaps_until_ms > 0 AND flaps_until_ms > CAST(?3 AS BIGINT))
     AND t.account_id = ?1 AND t.asset_uuid > ?4
@@ -61,6 +78,8 @@ interface AssetRow {
   readonly flaps_until_ms: number | null;
   readonly pauses: string | null;
   readonly tags: string | null;
+  /** The newest rows of a device that measures more than a threshold. */
+  readonly health: Uint8Array | null;
 }
 
 interface RolloutRow {
@@ -91,8 +110,9 @@ export class AlertObservations {
     after: string,
     limit: number,
   ): Promise<{ readonly observed: readonly Observation[]; readonly last: string | undefined }> {
-    const { nowMs, awayBeforeMs } = time;
-    const values = [accountId, Math.floor(awayBeforeMs / 1000), nowMs, after, limit];
+    const { nowMs, awayBeforeMs, thresholds } = time;
+    const levels = ALERT_METRICS.map((metric) => thresholds.get(metric) ?? NEVER);
+    const values = [accountId, Math.floor(awayBeforeMs / 1000), nowMs, after, limit, ...levels];
     const rows = await this.#executor.all<AssetRow>(this.#observeAssets, values);
     return {
       observed: rows.flatMap((row) => toObservations(row, time)),
@@ -147,7 +167,7 @@ export class AlertObservations {
   }
 }
 
-function toObservations(row: AssetRow, { nowMs, awayBeforeMs, outage }: AlertTime): readonly Observation[] {
+function toObservations(row: AssetRow, { nowMs, awayBeforeMs, outage, thresholds }: AlertTime): readonly Observation[] {
   const { uuid, name, type, instance_id, last_seen_at: lastSeen, reasons, budget_spent_until, flaps_until_ms } = row;
   const tags = new Map(Object.entries(JSON.parse(row.tags ?? "{}") as Record<string, string>));
   const subject = { kind: "asset", id: uuid, name, type, tags } as const;
@@ -166,5 +186,22 @@ function toObservations(row: AssetRow, { nowMs, awayBeforeMs, outage }: AlertTim
     bitsAt(reasons, budget_spent_until, Math.floor(nowMs / 1000)),
   ).filter((reason) => reason !== "not_seen");
   for (const condition of held) observed.push({ condition, subject, sinceMs: undefined, isAway });
+  const rows = row.health === null ? [] : (decodeHealthRows(row.health, HEALTH_REPORT_ROW_S) ?? []);
+  if (!isAway && ((rows.at(-1)?.at ?? 0) + HEALTH_REPORT_ROW_S) * 1000 < nowMs - MAX_LEVEL_AGE_MS) return observed;
+  for (const condition of HEALTH_CONDITIONS) {
+    const { metric } = ALERT_CONDITIONS[condition].above;
+    const levels = levelsOf(rows, metric);
+    if ((levels.at(-1)?.value ?? -Infinity) <= (thresholds.get(metric) ?? NEVER)) continue;
+    observed.push({ condition, subject, sinceMs: undefined, isAway, levels });
+  }
   return observed;
+}
+
+/** Returns the means of the metric, and nothing where the newest row does not have it. */
+function levelsOf(rows: readonly HealthRow[], metric: HealthMetric): readonly Level[] {
+  if (rows.at(-1)?.spreads[metric] === undefined) return [];
+  return rows.flatMap(({ at, spreads }) => {
+    const value = spreads[metric]?.[1];
+    return value === undefined ? [] : [{ fromMs: at * 1000, untilMs: (at + HEALTH_REPORT_ROW_S) * 1000, value }];
+  });
 }

@@ -15,6 +15,7 @@ import {
 } from "../alerts.ts";
 import type { AuditEntry } from "../audit.ts";
 import { AlertObservations } from "./alert-observations.ts";
+import { NOTABLE_HEALTH } from "./notable-health.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 import { matchesSql } from "./selector-sql.ts";
@@ -29,6 +30,7 @@ const LIST_ACCOUNTS = /* sql */ `
     OR EXISTS (SELECT 1 FROM fleets f WHERE f.account_id = a.id)
     OR EXISTS (SELECT 1 FROM api_keys k WHERE k.account_id = a.id AND k.expires_at IS NOT NULL)
     OR EXISTS (SELECT 1 FROM alert_channels c WHERE c.account_id = a.id AND c.disabled_at_ms IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM device_health m WHERE m.account_id = a.id AND ${NOTABLE_HEALTH})
     OR EXISTS (SELECT 1 FROM device_habits h JOIN assets d ON d.uuid = h.asset_uuid
       WHERE h.flaps_until_ms > 0 AND h.flaps_until_ms > CAST(?2 AS BIGINT) AND d.account_id = a.id))
   ORDER BY a.id LIMIT ?3`;

@@ -2,7 +2,7 @@ import { HEALTH_METRICS } from "../../../protocol/link/device-health.ts";
 import type { HealthRow } from "../../../protocol/link/health-points.ts";
 import { decodeHealthRows, encodeHealthRows, HEALTH_REPORT_ROW_S } from "../../../protocol/link/health-rows.ts";
 import type { HistoryRange } from "../../core/connectivity.ts";
-import { addToDay, condense, dayOf, OLD_HEALTH_ROW_S } from "../../core/health-days.ts";
+import { addToDay, condense, dayOf, OLD_HEALTH_ROW_S, recentRows } from "../../core/health-days.ts";
 import type { HealthStore, StoredHealth } from "../health.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
@@ -15,11 +15,11 @@ const SAVE_DAY = /* sql */ `
   INSERT INTO health_days (asset_uuid, day, interval_s, content) VALUES (?, ?, ?, ?)
   ON CONFLICT (asset_uuid, day) DO UPDATE SET interval_s = excluded.interval_s, content = excluded.content`;
 const SAVE_LATEST = /* sql */ `
-  INSERT INTO device_health (asset_uuid, account_id, at, ${HEALTH_METRICS.join(", ")})
-  VALUES (?, ?, ?${", ?".repeat(HEALTH_METRICS.length)})
+  INSERT INTO device_health (asset_uuid, account_id, at, recent, ${HEALTH_METRICS.join(", ")})
+  VALUES (?, ?, ?, ?${", ?".repeat(HEALTH_METRICS.length)})
   ON CONFLICT (asset_uuid) DO UPDATE
-    SET at = excluded.at, ${HEALTH_METRICS.map((metric) => `${metric} = excluded.${metric}`).join(", ")}
-  WHERE excluded.at > device_health.at`;
+    SET at = excluded.at, recent = excluded.recent, ${HEALTH_METRICS.map((metric) => `${metric} = excluded.${metric}`).join(", ")}`;
+const FIND_RECENT = "SELECT recent FROM device_health WHERE asset_uuid = ?";
 const LIST = /* sql */ `
   SELECT interval_s, content FROM health_days WHERE asset_uuid = ? AND day BETWEEN ? AND ? ORDER BY day`;
 const LIST_OLD = /* sql */ `
@@ -84,11 +84,15 @@ function* addRows(dialect: Dialect, assetUuid: string, rows: readonly HealthRow[
     const content = encodeHealthRows(after, HEALTH_REPORT_ROW_S);
     yield* change(SAVE_DAY, [assetUuid, day, HEALTH_REPORT_ROW_S, content]);
   }
-  const newest = rows.at(-1);
-  if (newest && added > 0) {
-    const means = HEALTH_METRICS.map((metric) => newest.spreads[metric]?.[1] ?? null);
-    yield* change(SAVE_LATEST, [assetUuid, asset.account_id, newest.at, ...means]);
-  }
+  if (added === 0) return 0;
+  const found = yield* one<{ readonly recent: Uint8Array }>(FIND_RECENT, [assetUuid]);
+  const before = (found && decodeHealthRows(found.recent, HEALTH_REPORT_ROW_S)) ?? [];
+  const recent = recentRows(before, rows);
+  const newest = recent.at(-1);
+  if (!newest || newest === before.at(-1)) return added;
+  const means = HEALTH_METRICS.map((metric) => newest.spreads[metric]?.[1] ?? null);
+  const content = encodeHealthRows(recent, HEALTH_REPORT_ROW_S);
+  yield* change(SAVE_LATEST, [assetUuid, asset.account_id, newest.at, content, ...means]);
   return added;
 }
 

@@ -1,4 +1,5 @@
 import { MAX_INTERVALS_PER_DAY, SHORT_INTERRUPTION_S } from "../../connectivity.ts";
+import { NOTABLE_HEALTH } from "../../sql/notable-health.ts";
 
 /** How assets were. */
 export const HISTORY = /* sql */ `
@@ -46,9 +47,11 @@ export const HISTORY = /* sql */ `
     disk_percent INTEGER,
     inodes_percent INTEGER,
     temperature_celsius INTEGER,
-    throttled_percent INTEGER
+    throttled_percent INTEGER,
+    -- The rows of the last hours, as in health_days.
+    recent BYTEA NOT NULL
   ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
-  CREATE INDEX device_health_by_account ON device_health (account_id, asset_uuid);
+  CREATE INDEX device_health_notable ON device_health (account_id, asset_uuid) WHERE ${NOTABLE_HEALTH};
 
   CREATE FUNCTION begin_connection_interval(asset TEXT, at BIGINT) RETURNS void LANGUAGE plpgsql AS $$
   DECLARE

@@ -1,4 +1,5 @@
 import { MAX_INTERVALS_PER_DAY, SHORT_INTERRUPTION_S } from "../../connectivity.ts";
+import { NOTABLE_HEALTH } from "../../sql/notable-health.ts";
 
 /** The newest interval of the device that did not begin later than the session. */
 const LATEST = /* sql */ `
@@ -71,9 +72,11 @@ export const HISTORY = /* sql */ `
     disk_percent INTEGER,
     inodes_percent INTEGER,
     temperature_celsius INTEGER,
-    throttled_percent INTEGER
+    throttled_percent INTEGER,
+    -- The rows of the last hours, as in health_days.
+    recent BLOB NOT NULL
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX device_health_by_account ON device_health (account_id, asset_uuid);
+  CREATE INDEX device_health_notable ON device_health (account_id, asset_uuid) WHERE ${NOTABLE_HEALTH};
 
   CREATE TRIGGER first_connection_began AFTER INSERT ON device_sessions WHEN new.session_id IS NOT NULL BEGIN
     ${BEGIN}

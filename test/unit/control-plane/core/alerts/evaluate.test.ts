@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Observation } from "../../../../../src/control-plane/core/alerts/alert.ts";
+import { type Level, lowestThresholds } from "../../../../../src/control-plane/core/alerts/levels.ts";
 import {
   MAX_OPEN_ALERTS,
   parseRules,
@@ -89,6 +90,86 @@ describe("when an alert fires and is resolved", () => {
     const flood = Array.from({ length: MAX_OPEN_ALERTS + 5 }, (_, at) => offline(`GW-${at}`, START - 60 * MINUTE));
     alerts.run(flood, START);
     expect(alerts.alerts.size).toBe(MAX_OPEN_ALERTS);
+  });
+});
+
+describe("what devices measure", () => {
+  const QUARTER = 15 * MINUTE;
+  /** Temperatures of quarters of an hour, the last of which has just ended at `START`; `undefined` is a gap. */
+  const levels = (...values: readonly (number | undefined)[]): readonly Level[] =>
+    values.flatMap((value, index) => {
+      const untilMs = START - (values.length - 1 - index) * QUARTER;
+      return value === undefined ? [] : [{ fromMs: untilMs - QUARTER, untilMs, value }];
+    });
+  const hot = (...values: readonly (number | undefined)[]) =>
+    someObservation({ condition: "temperature_high", levels: levels(...values) });
+  const hot100 = (name: string, role: string) => {
+    const subject = { kind: "asset", id: name, name, type: "gateway", tags: new Map([["role", role]]) } as const;
+    return { ...hot(100), subject };
+  };
+  const hour = parseRules([rule({ condition: "temperature_high", above: 70, for_s: 3_600 })]);
+
+  test("fires when it was above the limit for long enough, and is resolved when it has not been for a while", () => {
+    const alerts = new AlertSimulation();
+    alerts.run([hot(90, 90, 80)], START);
+    expect(alerts.firing).toEqual([]);
+    alerts.run([hot(50, 50, 81)], START);
+    expect(alerts.firing).toEqual(["temperature_high GW-1"]);
+    expect([...alerts.alerts.values()][0]?.sinceMs).toBe(START - QUARTER);
+    alerts.run([], START + 20 * MINUTE);
+    expect(alerts.firing).toHaveLength(1);
+    alerts.run([], START + 35 * MINUTE);
+    expect(alerts.firing).toEqual([]);
+  });
+
+  test("must be known to last: the time until the next message of the device does not count, and a gap ends it", () => {
+    const alerts = new AlertSimulation(hour);
+    alerts.run([hot(71, 71, 71)], START + 10 * 60 * MINUTE);
+    alerts.run([hot(71, 71, undefined, 71, 71)], START);
+    alerts.run([hot(71, 70, 71, 71, 71)], START);
+    expect(alerts.alerts.size).toBe(0);
+    alerts.run([hot(69, 71, 71, 71, 71)], START);
+    expect(alerts.firing).toEqual(["temperature_high GW-1"]);
+    expect([...alerts.alerts.values()][0]?.sinceMs).toBe(START - 4 * QUARTER);
+  });
+
+  test("has the limit of the first rule that matches, and is looked at from the lowest limit on", () => {
+    const rules = parseRules([
+      rule({ condition: "temperature_high", selector: "role=oven", above: 120 }),
+      rule({ condition: "temperature_high", selector: "role=lab", enabled: false, above: 60 }),
+      rule({ condition: "temperature_high", severity: "critical" }),
+      rule({ condition: "disk_high", selector: "role=oven", enabled: true, above: 75 }),
+    ]);
+    const alerts = new AlertSimulation(rules);
+    alerts.run([hot100("A", "oven"), hot100("B", "lab"), hot100("C", "van")], START);
+    expect([...alerts.alerts.values()].map(({ subject, severity }) => [subject.name, severity])).toEqual([
+      ["C", "critical"],
+    ]);
+    expect(Object.fromEntries(lowestThresholds(rules))).toEqual({
+      temperature_celsius: 80,
+      memory_percent: 95,
+      disk_percent: 75,
+      inodes_percent: 90,
+    });
+  });
+
+  test("does not fire while the device is away, and what had fired stays", () => {
+    const alerts = new AlertSimulation();
+    alerts.run([{ ...hot(90), isAway: true }], START);
+    expect(alerts.firing).toEqual([]);
+    alerts.run([hot(90)], START);
+    alerts.run([{ ...hot(90), isAway: true }], START + 9 * 60 * MINUTE);
+    expect(alerts.firing).toHaveLength(1);
+  });
+
+  test.each([
+    [{ condition: "temperature_high", above: 59 }, "above"],
+    [{ condition: "memory_high", above: 69 }, "above"],
+    [{ condition: "disk_low", above: 90 }, "above"],
+    [{ condition: "temperature_high", for_s: 6 * 3_600 + 1 }, "for_s"],
+  ])("a rule that cannot be judged is refused: %j", (fields, path) => {
+    const { error } = alertRuleSchema.safeParse(fields);
+    expect(error?.issues.map((issue) => issue.path)).toEqual([[path]]);
   });
 });
 
