@@ -96,6 +96,13 @@ describe.skipIf(reason !== undefined)(`PostgreSQL pool${reason === undefined ? "
     expect(await configured("remote_apply")).toBe("remote_apply");
   });
 
+  test("no statement is compiled, whatever the defaults of the database are", async () => {
+    const database = await server.createDatabase();
+    await server.execute(`ALTER DATABASE ${database} SET jit = on`);
+    await using pool = new PostgresPool(server.options(database));
+    expect((await pool.query("SHOW jit")).rows).toEqual([{ jit: "off" }]);
+  });
+
   test("a server that is read-only is not used", async () => {
     const database = await server.createDatabase();
     await server.execute(`ALTER DATABASE ${database} SET default_transaction_read_only = on`);

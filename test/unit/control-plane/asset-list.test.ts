@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { openSqlite } from "../../../src/lib/sqlite.ts";
-import { criteriaOf, listSql } from "../../../src/control-plane/store/sql/asset-list.ts";
+import { AssetList, criteriaOf, listSql } from "../../../src/control-plane/store/sql/asset-list.ts";
 import { SQLITE } from "../../../src/control-plane/store/sql/dialect.ts";
+import { SqliteExecutor } from "../../../src/control-plane/store/sql/sqlite-executor.ts";
 import { MIGRATIONS } from "../../../src/control-plane/store/sqlite/migrations.ts";
 
 const FILTER = {
@@ -50,3 +51,53 @@ test.each([
   expect(steps[0]).toContain(index);
   expect(steps.filter((step) => /TEMP B-TREE|^SCAN/.test(step))).toEqual([]);
 });
+
+const SELECTOR = [
+  { op: "in", key: "region", values: ["north", "south"] },
+  { op: "in", key: "site", values: ["s7"] },
+] as const;
+
+test("few assets with a tag are looked up one by one, whatever the order", () => {
+  const criteria = criteriaOf({ status: undefined, type: undefined, text: undefined, selector: SELECTOR }, TIME);
+  using database = openSqlite(":memory:", { migrations: MIGRATIONS });
+  const plan = database.prepare(`EXPLAIN QUERY PLAN ${listSql(criteria, SQLITE, "-updated_at", "few")}`).all();
+  const steps = plan.map((row) => String(row["detail"])).filter((step) => !INSTANCES.test(step));
+  expect(steps[0]).toMatch(/^SEARCH a USING INDEX sqlite_autoindex_assets_1 \(uuid=\?\)/);
+  expect(steps.filter((step) => /assets_by|^SCAN (?!term|entry|json_each)/.test(step))).toEqual([]);
+});
+
+test.each(["created_at", "-created_at", "updated_at", "-updated_at"] as const)(
+  "the pages by %s are the same, whether few have a tag or many",
+  async (order) => {
+    using database = openSqlite(":memory:", { migrations: MIGRATIONS });
+    database.exec(`
+      INSERT INTO accounts (id, name, created_at) VALUES ('acc_1', 'a', 0);
+      WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 59)
+      INSERT INTO assets (uuid, account_id, serial_number, name, type, created_at, updated_at)
+      SELECT printf('%04d', i), 'acc_1', i, i, '', i / 7, (i * 7) % 60 FROM n;
+      INSERT OR IGNORE INTO asset_states (asset_uuid, account_id) SELECT uuid, account_id FROM assets;
+      INSERT INTO asset_tags (asset_uuid, account_id, key, value)
+      SELECT uuid, account_id, 'region', iif(uuid % 3 = 0, 'west', iif(uuid % 3 = 1, 'north', 'south')) FROM assets;
+      INSERT INTO asset_tags (asset_uuid, account_id, key, value)
+      SELECT uuid, account_id, 'site', 's' || (uuid % 9) FROM assets WHERE uuid % 5 > 0`);
+    const read = async (maxFew: number): Promise<string[]> => {
+      const list = new AssetList(new SqliteExecutor(database), maxFew);
+      const filter = { status: undefined, type: undefined, text: undefined, selector: SELECTOR, order };
+      const found: string[] = [];
+      for (let after: { at: number; uuid: string } | undefined; ;) {
+        const [asset] = await list.page("acc_1", filter, TIME, 1, after);
+        if (!asset) return found;
+        found.push(asset.asset.uuid);
+        after = {
+          at: order.endsWith("updated_at") ? asset.state.updatedAt : asset.asset.createdAt,
+          uuid: asset.asset.uuid,
+        };
+      }
+    };
+    const all = await read(0);
+    expect(all.toSorted()).toEqual(["0007", "0016", "0034", "0043", "0052"]);
+    // All of the site are few, and then those of the regions are, too.
+    expect(await read(10)).toEqual(all);
+    expect(await read(60)).toEqual(all);
+  },
+);

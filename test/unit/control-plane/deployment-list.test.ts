@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { DeploymentListCursor, DeploymentOrder } from "../../../src/control-plane/core/deployment-cursor.ts";
 import type { DeploymentFilter } from "../../../src/control-plane/store/deployment-lists.ts";
 import {
+  afterPosition,
   conditionsOf,
   pageSql,
   positionSql,
@@ -24,14 +25,18 @@ const QUERIES: [DeploymentOrder, DeploymentFilter, index: string][] = [
   ["created", { app: "web" }, "deployments_by_app"],
   ["created", { app: "web", status: "Fail", selector: SELECTOR }, "deployments_by_app"],
   ["created", { selector: SELECTOR }, "deployments_by_account"],
-  ["changed", {}, "deployments_by_change"],
-  ["changed", { app: "web", status: "Fail", selector: SELECTOR, sinceMs: 5 }, "deployments_by_change"],
+  ["changed", {}, "deployments_by_change (account_id=? AND <expr>>?)"],
+  [
+    "changed",
+    { app: "web", status: "Fail", selector: SELECTOR, sinceMs: 5 },
+    "deployments_by_change (account_id=? AND <expr>>?)",
+  ],
 ];
 
 test.each(QUERIES)("a page by %s with the filter %j is a range of an index in its order", (order, filter, index) => {
   using database = openSqlite(":memory:", { migrations: MIGRATIONS });
   const { indexed, others } = conditionsOf("acc_1", order, filter, SQLITE);
-  const after = { sql: order === "created" ? "(d.created_at_ms, d.id) < (?, ?)" : CHANGED_AFTER, values: [1, ""] };
+  const after = afterPosition(order, { atMs: 1, id: "" });
   for (const { sql, values } of [
     pageSql(order, [...indexed, after, ...others], 50),
     positionSql(order, [...indexed, after], 100),
@@ -46,8 +51,6 @@ test.each(QUERIES)("a page by %s with the filter %j is a range of an index in it
     expect(steps.filter((step) => /TEMP B-TREE|^SCAN (?!term|entry|json_each)/.test(step))).toEqual([]);
   }
 });
-
-const CHANGED_AFTER = "(coalesce(d.finished_at_ms, d.created_at_ms), d.id) > (?, ?)";
 
 /** Deployments from 0 on, one each millisecond; every tenth is of the app `rare`. */
 function fill(database: DatabaseSync, count: number): void {

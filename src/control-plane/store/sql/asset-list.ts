@@ -15,7 +15,7 @@ import {
 import type { SelectorTerm } from "../../../protocol/fleets/selector.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
-import { findTagTerm, hasTagSql, matchesSql } from "./selector-sql.ts";
+import { matchesSql, tagIsSql, tagTermsOf } from "./selector-sql.ts";
 import type { Value } from "./statement.ts";
 
 /** How an order is read from its index, `assets_by_account` or `assets_by_update`, and what comes before all of it. */
@@ -34,6 +34,9 @@ const ORDERS: Readonly<Record<AssetOrder, IndexOrder>> = {
   "-updated_at": { column: "a.updated_at", direction: "DESC", start: LAST },
 };
 
+/** So many assets are looked at one by one for a page, where all that match are known to be among them. */
+const MAX_FEW = 1_000;
+
 /** The parameters before those of the criteria: account, cursor, service time, `renewalOffset`. */
 const IS_CONNECTED = isConnectedSql("?4");
 const LAST_SEEN = lastSeenSql("?4", "?5");
@@ -50,9 +53,15 @@ interface Criterion {
 
 /**
  * Returns the statement for one page of an account's assets that are filtered by these criteria: a range scan of the index
- * of the order. Its parameters are the account, the cursor, the service time, `renewalOffset`, those of each criterion, and the limit.
+ * of the order, or, `among` few assets, a look at each of them. Its parameters are the account, the cursor, the service time,
+ * `renewalOffset`, those of each criterion, those few, and the limit.
  */
-export function listSql(criteria: readonly Criterion[], dialect: Dialect, order: AssetOrder = "created_at"): string {
+export function listSql(
+  criteria: readonly Criterion[],
+  dialect: Dialect,
+  order: AssetOrder = "created_at",
+  among: "all" | "few" = "all",
+): string {
   const { column, direction } = ORDERS[order];
   let next = FIRST_PARAMETERS + 1;
   const conditions = criteria.map(({ condition, values }) => {
@@ -60,10 +69,14 @@ export function listSql(criteria: readonly Criterion[], dialect: Dialect, order:
     next += values.length;
     return ` AND ${condition(first, dialect)}`;
   });
+  // As expressions, so that neither database reads the index of the order to its end for them.
+  const [account, time] =
+    among === "all" ? ["a.account_id", column] : ["coalesce(a.account_id, '')", `(${column} + 0)`];
+  if (among === "few") conditions.push(` AND a.uuid IN ${dialect.jsonTexts(`?${next++}`)}`);
   return /* sql */ `
     SELECT ${ASSET_COLUMNS}, ${stateColumns("?4", "?5")} FROM assets a ${ASSET_JOINS} ${STATE_JOIN}
-    WHERE a.account_id = ?1 AND (${column}, a.uuid) ${direction === "ASC" ? ">" : "<"} (?2, ?3)${conditions.join("")}
-    ORDER BY ${column} ${direction}, a.uuid ${direction} LIMIT ?${next}`;
+    WHERE ${account} = ?1 AND (${time}, a.uuid) ${direction === "ASC" ? ">" : "<"} (?2, ?3)${conditions.join("")}
+    ORDER BY ${time} ${direction}, a.uuid ${direction} LIMIT ?${next}`;
 }
 
 /** Returns the criteria of a filter. */
@@ -109,26 +122,23 @@ export function criteriaOf(filter: AssetFilter, time: StateTime): Criterion[] {
       values: [agentVersion],
     });
   }
-  if (filter.selector !== undefined) criteria.push(...selectorCriteria(filter.selector));
+  if (filter.selector !== undefined) {
+    const [tag] = tagTermsOf(filter.selector);
+    if (tag) {
+      criteria.push({
+        name: "tag",
+        condition: (first, dialect) => tagIsSql(dialect, "a.uuid", `?${first}`, `?${first + 1}`),
+        values: [tag.key, JSON.stringify(tag.values)],
+      });
+    }
+    criteria.push({
+      name: "selector",
+      condition: (first, dialect) => matchesSql(dialect, `?${first}`),
+      values: [JSON.stringify(filter.selector)],
+    });
+  }
   if (attention !== undefined) criteria.push(attentionCriterion(attention, time));
   return criteria;
-}
-
-/** A term with a value is found by the index of tags; what is found is compared with all terms. */
-function selectorCriteria(terms: readonly SelectorTerm[]): Criterion[] {
-  const tag = findTagTerm(terms);
-  const matches: Criterion = {
-    name: "selector",
-    condition: (first, dialect) => matchesSql(dialect, `?${first}`),
-    values: [JSON.stringify(terms)],
-  };
-  if (!tag) return [matches];
-  const found: Criterion = {
-    name: "tag",
-    condition: (first, dialect) => hasTagSql(dialect, "?1", `?${first}`, `?${first + 1}`),
-    values: [tag.key, JSON.stringify(tag.values)],
-  };
-  return [found, matches];
 }
 
 function textMatches(parameter: number, { forLike }: Dialect): string[] {
@@ -160,10 +170,12 @@ function startOf(order: AssetOrder, { updatedSince }: AssetFilter): AssetCursor 
 /** The lists of assets, with a statement for each set of criteria. */
 export class AssetList {
   readonly #executor: Executor;
+  readonly #maxFew: number;
   readonly #statements = new Map<string, string>();
 
-  constructor(executor: Executor) {
+  constructor(executor: Executor, maxFew: number = MAX_FEW) {
     this.#executor = executor;
+    this.#maxFew = maxFew;
   }
 
   /** Returns at most `limit` assets after the cursor. */
@@ -179,14 +191,34 @@ export class AssetList {
     const { at, uuid } = after ?? startOf(order, filter);
     const values: Value[] = [accountId, at, uuid, time.serviceNowMs, renewalOffset(time)];
     for (const criterion of criteria) values.push(...criterion.values);
+    const few = await this.#findFew(accountId, filter.selector ?? []);
+    if (few) values.push(JSON.stringify(few));
     values.push(limit);
-    return (await this.#executor.allValues(this.#statement(criteria, order), values)).map(toAssetWithState);
+    const statement = this.#statement(criteria, order, few ? "few" : "all");
+    return (await this.#executor.allValues(statement, values)).map(toAssetWithState);
+  }
+
+  /**
+   * Returns the assets with the tag of a term that few have, among which all are that the selector matches; `undefined` if each
+   * term has many: so many assets of the list match then that reading it in its order soon finds a page.
+   */
+  async #findFew(accountId: string, selector: readonly SelectorTerm[]): Promise<readonly string[] | undefined> {
+    const { dialect } = this.#executor;
+    for (const { key, values } of tagTermsOf(selector)) {
+      const tagged = await this.#executor.all<{ readonly uuid: string }>(
+        `SELECT g.asset_uuid AS uuid FROM asset_tags g
+         WHERE g.account_id = ?1 AND g.key = ?2 AND g.value IN ${dialect.jsonTexts("?3")} LIMIT ${this.#maxFew + 1}`,
+        [accountId, key, JSON.stringify(values)],
+      );
+      if (tagged.length <= this.#maxFew) return tagged.map(({ uuid }) => uuid);
+    }
+    return undefined;
   }
 
   /** Kept, so that the executor finds the prepared one quickly. */
-  #statement(criteria: readonly Criterion[], order: AssetOrder): string {
-    const name = [order, ...criteria.map((criterion) => criterion.name)].join(" ");
-    const sql = this.#statements.get(name) ?? listSql(criteria, this.#executor.dialect, order);
+  #statement(criteria: readonly Criterion[], order: AssetOrder, among: "all" | "few"): string {
+    const name = [among, order, ...criteria.map((criterion) => criterion.name)].join(" ");
+    const sql = this.#statements.get(name) ?? listSql(criteria, this.#executor.dialect, order, among);
     this.#statements.set(name, sql);
     return sql;
   }

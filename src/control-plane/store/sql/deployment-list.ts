@@ -7,9 +7,10 @@ import {
 } from "../deployment-lists.ts";
 import { DEPLOYMENT_COLUMNS, DEPLOYMENT_JOINS, type DeploymentRow, toDeployment } from "../deployment-row.ts";
 import { MAX_PAGE_BYTES } from "../deployments.ts";
+import type { SelectorTerm } from "../../../protocol/fleets/selector.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
-import { matchesSql } from "./selector-sql.ts";
+import { matchesSql, tagIsSql, tagTermsOf } from "./selector-sql.ts";
 import type { Value } from "./statement.ts";
 
 const NUL = "\0";
@@ -131,15 +132,7 @@ export function conditionsOf(
   // As expressions, so that no other index is used, which would not be limited to the deployments that are looked at.
   const alsoOfStatus = status === undefined ? [] : [{ sql: "coalesce(d.status, '') = ?", values: [status] }];
   const alsoOfApp = app === undefined ? [] : [{ sql: "coalesce(d.app, '') = ?", values: [app] }];
-  const ofAssets =
-    selector === undefined
-      ? []
-      : [
-          {
-            sql: `EXISTS (SELECT 1 FROM assets a WHERE a.uuid = d.asset_uuid AND ${matchesSql(dialect, "?")})`,
-            values: [JSON.stringify(selector)],
-          },
-        ];
+  const ofAssets = selector === undefined ? [] : ofMatching(selector, dialect);
   const first = [ofAccount, ...since];
   if (order === "changed") return { indexed: first, others: [...alsoOfApp, ...alsoOfStatus, ...ofAssets] };
   if (app !== undefined) return { indexed: [...first, ...ofApp], others: [...alsoOfStatus, ...ofAssets] };
@@ -149,19 +142,39 @@ export function conditionsOf(
     : { indexed: first, others: [...alsoOfStatus, ...ofAssets] };
 }
 
+function ofMatching(selector: readonly SelectorTerm[], dialect: Dialect): readonly Condition[] {
+  const [tag] = tagTermsOf(selector);
+  const hasTag = tag && {
+    sql: tagIsSql(dialect, "d.asset_uuid", "?", "?"),
+    values: [tag.key, JSON.stringify(tag.values)],
+  };
+  const matches = {
+    sql: `EXISTS (SELECT 1 FROM assets a WHERE a.uuid = d.asset_uuid AND ${matchesSql(dialect, "?")})`,
+    values: [JSON.stringify(selector)],
+  };
+  return [...(hasTag ? [hasTag] : []), matches];
+}
+
 /** The position before all that the filter may let through. */
 function startOf(order: DeploymentOrder, { sinceMs }: DeploymentFilter): DeploymentListCursor {
   return order === "changed" && sinceMs !== undefined ? { atMs: sinceMs, id: "" } : ORDERS[order].start;
 }
 
-function afterPosition(order: DeploymentOrder, { atMs, id }: DeploymentListCursor): Condition {
-  const { time, direction } = ORDERS[order];
-  return { sql: `(${time}, d.id) ${direction === "ASC" ? ">" : "<"} (?, ?)`, values: [atMs, id] };
+/** The condition of what comes after a position. */
+export function afterPosition(order: DeploymentOrder, { atMs, id }: DeploymentListCursor): Condition {
+  return rangeOf(order, ORDERS[order].direction === "ASC" ? ">" : "<", atMs, id);
 }
 
 function upToPosition(order: DeploymentOrder, { at_ms, id }: Position): Condition {
-  const { time, direction } = ORDERS[order];
-  return { sql: `(${time}, d.id) ${direction === "ASC" ? "<=" : ">="} (?, ?)`, values: [at_ms, id] };
+  return rangeOf(order, ORDERS[order].direction === "ASC" ? "<=" : ">=", at_ms, id);
+}
+
+function rangeOf(order: DeploymentOrder, comparison: "<" | "<=" | ">" | ">=", atMs: number, id: string): Condition {
+  const { time } = ORDERS[order];
+  const range = `(${time}, d.id) ${comparison} (?, ?)`;
+  if (order === "created") return { sql: range, values: [atMs, id] };
+  // SQLite finds the beginning in the index of an expression by the expression alone, not together with the id.
+  return { sql: `${time} ${comparison.charAt(0)}= ? AND ${range}`, values: [atMs, atMs, id] };
 }
 
 export function pageSql(order: DeploymentOrder, conditions: readonly Condition[], limit: number) {

@@ -7,7 +7,7 @@ import { isConnectedSql, lastSeenSql } from "./asset-row.ts";
 import type { Executor } from "./executor.ts";
 import { REMOVE_MEMBER } from "./app-owners.ts";
 import { MEMBER_COLUMNS, type MemberRow, toMember } from "./members.ts";
-import { findTagTerm, hasTagSql, matchesSql } from "./selector-sql.ts";
+import { hasTagSql, matchesSql, tagTermsOf } from "./selector-sql.ts";
 import { all, change, type Value, type Work } from "./statement.ts";
 import { parseOr, renewalOffsetOf } from "./target-facts.ts";
 
@@ -171,7 +171,7 @@ export class MemberList {
   /** Returns the condition with its parameters, ?1 to ?4. */
   #matching(accountId: string, selector: readonly SelectorTerm[]): { condition: string; values: Value[] } {
     const { dialect } = this.#executor;
-    const first = findTagTerm(selector);
+    const [first] = tagTermsOf(selector);
     const matches = `a.account_id = ?1 AND ${matchesSql(dialect, "?2")}`;
     return {
       // Both texts have all parameters: a database refuses one whose type it cannot know.

@@ -31,7 +31,19 @@ export function hasTagSql(dialect: Dialect, account: string, key: string, values
     WHERE g.account_id = ${account} AND g.key = ${key} AND g.value IN ${dialect.jsonTexts(values)})`;
 }
 
-/** Returns a term by which `hasTagSql` can find what the selector matches; `undefined` if there is none. */
-export function findTagTerm(terms: readonly SelectorTerm[]): (SelectorTerm & { readonly op: "in" }) | undefined {
-  return terms.find((term): term is SelectorTerm & { readonly op: "in" } => term.op === "in" && term.key !== TYPE_KEY);
+/**
+ * Returns the condition that an asset has one of some values of a tag: one look at its tags, which leaves out most assets that a
+ * selector with such a term does not match, before all its terms are compared.
+ */
+export function tagIsSql(dialect: Dialect, uuid: string, key: string, values: string): string {
+  const value = `SELECT g.value FROM asset_tags g WHERE g.asset_uuid = ${uuid} AND g.key = ${key}`;
+  return `(${value}) IN ${dialect.jsonTexts(values)}`;
+}
+
+/** A term that a tag has one of some values. */
+export type TagTerm = SelectorTerm & { readonly op: "in" };
+
+/** Returns the terms by which the index of tags can find what the selector matches. */
+export function tagTermsOf(terms: readonly SelectorTerm[]): readonly TagTerm[] {
+  return terms.filter((term): term is TagTerm => term.op === "in" && term.key !== TYPE_KEY);
 }
