@@ -1,5 +1,6 @@
 import { Gauge, type Registry } from "prom-client";
 import { VERSION } from "../../lib/version.ts";
+import { compareVersions } from "../../protocol/agents/version-order.ts";
 import { memberStateSchema } from "../../protocol/fleets/fleet-member.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -12,11 +13,16 @@ export const STORE_FIGURES_MS = 15_000;
 /** Time in which the store must respond to count as up. */
 export const CHECK_TIMEOUT_MS = 3_000;
 
+/** Labels of agent versions: devices say them, so there may be any number. */
+const SHOWN_VERSIONS = 20;
+/** Versions that are counted. */
+const MAX_VERSIONS = 1_000;
+
 const BUS_STATES: readonly BusState[] = ["local", "up", "down"];
 
 export interface CollectedOptions {
   readonly registry: Registry;
-  readonly store: Pick<Store, "check" | "statistics" | "members">;
+  readonly store: Pick<Store, "check" | "statistics" | "members" | "agentReleases">;
   readonly bus: { readonly state: BusState };
   readonly clock: Pick<Clock, "monotonic" | "timer">;
   readonly logger: Logger;
@@ -67,7 +73,7 @@ export function registerCollected({ registry, store, bus, clock, logger, countDe
 /** What costs a query. Read at most every `STORE_FIGURES_MS`; while that fails, the last ones stay. */
 function registerStoreFigures({
   registry,
-  store: { statistics, members },
+  store: { statistics, members, agentReleases },
   clock,
   logger,
 }: Pick<CollectedOptions, "registry" | "store" | "clock" | "logger">): void {
@@ -103,13 +109,37 @@ function registerStoreFigures({
     registers,
     collect,
   });
+  const devices = new Gauge({
+    name: "edge_control_devices",
+    help: `Devices that have connected, by the version of their agent: the ${SHOWN_VERSIONS} most frequent ones, and other. At most ${STORE_FIGURES_MS / 1000} s old.`,
+    labelNames: ["agent_version"],
+    registers,
+    collect,
+  });
+  const behind = new Gauge({
+    name: "edge_control_devices_behind",
+    help: `Devices whose agent is older than the newest release that the service serves. At most ${STORE_FIGURES_MS / 1000} s old.`,
+    registers,
+    collect,
+  });
   const read = async (): Promise<void> => {
     try {
-      const [counts, sizes, states] = await Promise.all([
+      const [counts, sizes, states, versions, releases] = await Promise.all([
         statistics.countUnfinished(),
         statistics.sizes(),
         members.countAllStates(),
+        statistics.countAgentVersions(MAX_VERSIONS),
+        agentReleases.listReleases(),
       ]);
+      // Versions that no device has any more are no label.
+      devices.reset();
+      for (const [version, count] of shownVersions(versions)) devices.set({ agent_version: version }, count);
+      behind.set(
+        countBehind(
+          versions,
+          releases.map(({ version }) => version),
+        ),
+      );
       for (const state of memberStateSchema.options) fleetMembers.set({ state }, states.get(state) ?? 0);
       for (const state of UNFINISHED_STATES) unfinished.set({ state }, counts.get(state) ?? 0);
       if (sizes) size.set({ file: "database" }, sizes.database);
@@ -118,6 +148,20 @@ function registerStoreFigures({
       logger.warn({ err: error }, "cannot read the store's figures for the metrics");
     }
   };
+}
+
+/** Returns the most frequent versions with the number of their devices, and the sum of all others. */
+function shownVersions(versions: ReadonlyMap<string, number>): readonly (readonly [string, number])[] {
+  const all = [...versions];
+  const others = all.slice(SHOWN_VERSIONS).reduce((sum, [, count]) => sum + count, 0);
+  return [...all.slice(0, SHOWN_VERSIONS), ...(others > 0 ? [["other", others] as const] : [])];
+}
+
+function countBehind(versions: ReadonlyMap<string, number>, releases: readonly string[]): number {
+  const [newest] = releases.toSorted((one, other) => compareVersions(other, one));
+  if (newest === undefined) return 0;
+  const older = [...versions].filter(([version]) => compareVersions(version, newest) < 0);
+  return older.reduce((sum, [, count]) => sum + count, 0);
 }
 
 async function responds(store: Pick<Store, "check">, clock: Pick<Clock, "timer">): Promise<boolean> {

@@ -18,6 +18,7 @@ export function renderAssets(assets: readonly Asset[], theme: Theme, width: numb
     },
     { header: "SIMS", cell: simsOf },
     { header: "DEVICE", cell: deviceOf },
+    { header: "AGENT", cell: ({ agent_version: version }) => sanitizeLine(version ?? "-") },
     {
       header: "ATTENTION",
       cell: (asset) => asset.attention?.map(sanitizeLine).join(", ") || "-",

@@ -37,6 +37,21 @@ export function statisticsContract(harness: StoreHarness): void {
         ]),
       );
     });
+
+    test("count devices by the version of their agent, the most frequent ones first", async () => {
+      await using store = await openWithAccounts(harness);
+      expect(await store.statistics.countAgentVersions(10)).toEqual(new Map());
+      await store.instances.join({ id: "ins_1", version: "1", startedAtMs: 0, leaseUntilMs: 1_000, nowMs: 0 });
+      for (const agentVersion of ["1.5.0", "1.4.0", "1.5.0", "1.3.0", undefined]) {
+        const { uuid: assetUuid } = await register(store, someAsset());
+        const session = { assetUuid, sessionId: "s", instanceId: "ins_1", protocol: 1, at: 5 };
+        if (agentVersion !== undefined) await store.sessions.open({ ...session, agentVersion });
+      }
+      expect([...(await store.statistics.countAgentVersions(2))]).toEqual([
+        ["1.5.0", 2],
+        ["1.3.0", 1],
+      ]);
+    });
   });
 }
 

@@ -1,4 +1,9 @@
-import type { StoreSizes, StoreStatistics, UnfinishedState } from "../statistics.ts";
+import {
+  COUNT_AGENT_VERSIONS_SQL,
+  type StoreSizes,
+  type StoreStatistics,
+  type UnfinishedState,
+} from "../statistics.ts";
 import type { PostgresPool } from "./pool.ts";
 
 // Reads unfinished deployments only, by an index: those on record may be millions.
@@ -20,6 +25,12 @@ export class PostgresStoreStatistics implements StoreStatistics {
   async countUnfinished(): Promise<ReadonlyMap<UnfinishedState, number>> {
     const { rows } = await this.#pool.query<{ state: UnfinishedState; count: number }>(COUNT_UNFINISHED, []);
     return new Map(rows.map(({ state, count }) => [state, count]));
+  }
+
+  async countAgentVersions(limit: number): Promise<ReadonlyMap<string, number>> {
+    const sql = `${COUNT_AGENT_VERSIONS_SQL} $1`;
+    const { rows } = await this.#pool.query<{ version: string; count: number }>(sql, [limit]);
+    return new Map(rows.map(({ version, count }) => [version, count]));
   }
 
   async sizes(): Promise<StoreSizes> {

@@ -1,6 +1,11 @@
 import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
-import type { StoreSizes, StoreStatistics, UnfinishedState } from "../statistics.ts";
+import {
+  COUNT_AGENT_VERSIONS_SQL,
+  type StoreSizes,
+  type StoreStatistics,
+  type UnfinishedState,
+} from "../statistics.ts";
 
 /** Reads unfinished deployments only, by an index: those on record may be millions. */
 export const COUNT_UNFINISHED_SQL = /* sql */ `
@@ -12,16 +17,23 @@ export const COUNT_UNFINISHED_SQL = /* sql */ `
 export class SqliteStoreStatistics implements StoreStatistics {
   readonly #path: string;
   readonly #unfinished;
+  readonly #agentVersions;
 
   /** @param path the database's file, or `:memory:` */
   constructor(database: DatabaseSync, path: string) {
     this.#path = path;
     this.#unfinished = database.prepare(COUNT_UNFINISHED_SQL);
+    this.#agentVersions = database.prepare(`${COUNT_AGENT_VERSIONS_SQL} ?`);
   }
 
   async countUnfinished(): Promise<ReadonlyMap<UnfinishedState, number>> {
     const rows = this.#unfinished.all() as { state: UnfinishedState; count: number }[];
     return new Map(rows.map(({ state, count }) => [state, count]));
+  }
+
+  async countAgentVersions(limit: number): Promise<ReadonlyMap<string, number>> {
+    const rows = this.#agentVersions.all(limit) as { version: string; count: number }[];
+    return new Map(rows.map(({ version, count }) => [version, count]));
   }
 
   async sizes(): Promise<StoreSizes | undefined> {

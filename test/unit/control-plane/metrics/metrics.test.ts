@@ -113,6 +113,7 @@ test("a store that fails or does not respond is reported as down, and its last f
         return counts;
       },
       sizes: async () => undefined,
+      countAgentVersions: async () => new Map(),
     },
   }));
   expect(await value("edge_control_store_up")).toBe(1);
@@ -129,6 +130,31 @@ test("a store that fails or does not respond is reported as down, and its last f
   const silent = value("edge_control_store_up");
   await clock.advance(CHECK_TIMEOUT_MS);
   expect(await silent).toBe(0);
+});
+
+test("devices are counted by the version of their agent with a bounded number of labels, and those behind the newest release", async () => {
+  let versions = new Map(Array.from({ length: 25 }, (_, index) => [`1.${index}.0`, 100 - index]));
+  let releases = ["1.9.0", "1.10.0"];
+  const { clock, value } = metricsOf(({ agentReleases }) => ({
+    statistics: {
+      countUnfinished: async () => new Map(),
+      sizes: async () => undefined,
+      countAgentVersions: async () => versions,
+    },
+    agentReleases: Object.assign(Object.create(agentReleases) as typeof agentReleases, {
+      listReleases: async () => releases.map((version) => ({ version, digest: "", images: [], addedAt: 1 })),
+    }),
+  }));
+  const devices = (version: string) => value("edge_control_devices", { agent_version: version });
+  expect([await devices("1.0.0"), await devices("1.19.0"), await devices("1.20.0")]).toEqual([100, 81, undefined]);
+  expect(await devices("other")).toBe(80 + 79 + 78 + 77 + 76);
+  // 1.0.0 to 1.9.0, since 1.10.0 is the newest release.
+  expect(await value("edge_control_devices_behind")).toBe(100 + 99 + 98 + 97 + 96 + 95 + 94 + 93 + 92 + 91);
+  versions = new Map([["1.19.0", 3]]);
+  releases = [];
+  await clock.advance(STORE_FIGURES_MS);
+  expect([await devices("1.19.0"), await devices("1.0.0"), await devices("other")]).toEqual([3, undefined, undefined]);
+  expect(await value("edge_control_devices_behind")).toBe(0);
 });
 
 test("calls of SIM operators are counted by type and outcome", async () => {
