@@ -314,7 +314,10 @@ export interface ContainerRequest {
   readonly files?: readonly { readonly source: string; readonly target: string }[];
   readonly hostNetwork: boolean;
   /** The network it is on, under which names, or none at all. Default: the engine's own. */
-  readonly network?: { readonly name: string; readonly aliases: readonly string[] } | "none";
+  readonly network?:
+    | { readonly name: string; readonly aliases: readonly string[] }
+    | { readonly container: string }
+    | "none";
   readonly privileged: boolean;
   readonly restartPolicy: RestartPolicy;
   /** Replaces the image's command. */

@@ -1,4 +1,5 @@
-import { hasAgentGivenName, LABELS } from "../core/app/container.ts";
+import { containerName, hasAgentGivenName, hasLeftoverName, hasTemporaryName, LABELS } from "../core/app/container.ts";
+import { isLeftover } from "../core/app/container-decision.ts";
 import type { AppRecord } from "../core/records.ts";
 import type { ContainerSummary, Engine } from "./engine.ts";
 
@@ -36,6 +37,29 @@ export async function findManagedContainers(
       others.push(managed);
   }
   return [...known, ...others];
+}
+
+/**
+ * Returns the container of an app whose network another app has: during an update the one that is in the app's place.
+ * `undefined` if there is none.
+ */
+export function findNetworkContainer(
+  app: string,
+  all: readonly ContainerSummary[],
+  stateDir: string,
+): ContainerSummary | undefined {
+  const own = all.filter(({ labels, name, status }) => {
+    const isOfApp = labels[LABELS.app] === app && labels[LABELS.stateDir] === stateDir;
+    return isOfApp && !isLeftover(status) && !hasTemporaryName(name, app) && !hasLeftoverName(name, app);
+  });
+  return own.find(({ name }) => name === containerName(app)) ?? own[0];
+}
+
+/** Whether a container has the network of one that is gone, or only could not be removed: it can never run again. */
+export function hasLostNetwork({ labels }: ContainerSummary, all: readonly ContainerSummary[]): boolean {
+  const joined = labels[LABELS.networkOf] ?? "";
+  const owner = all.find(({ id }) => id === joined);
+  return joined !== "" && (!owner || hasLeftoverName(owner.name, owner.labels[LABELS.app] ?? ""));
 }
 
 /** Returns an installed app's containers, its recorded one first. An app normally has one. */

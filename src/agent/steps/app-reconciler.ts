@@ -29,6 +29,7 @@ import { LeftoverSweeper } from "./leftovers.ts";
 import { NO_CONTAINERS } from "./observe.ts";
 import { PolicyEnforcer } from "./policy-enforcer.ts";
 import { INSTALLED_ORDER } from "./policy-check.ts";
+import { hasOwner, isCutOff } from "./shared-network.ts";
 import { executeRepair } from "./table.ts";
 import { isEngineDown, maskError } from "./step-failure.ts";
 
@@ -131,7 +132,12 @@ export class AppReconciler {
     const containers = hasChanged ? await this.#options.engine.listContainers(signal) : listed;
     // Reading the apps is most of the cost of an idle round. Each repair is decided again under the app's lease.
     const apps = hasChanged ? this.#options.store.apps() : installedBefore;
-    for (const app of apps) if (!deniedApps.has(app.name)) await this.#repair(app, containers, signal);
+    const allowed = apps.filter(({ name }) => !deniedApps.has(name));
+    for (const app of allowed.filter((app) => !hasOwner(app))) await this.#repair(app, containers, signal);
+    // What has the network of another app is seen with what became of that.
+    const sharing = allowed.filter(hasOwner);
+    const after = sharing.length > 0 ? await this.#options.engine.listContainers(signal) : containers;
+    for (const app of sharing) await this.#repair(app, after, signal);
     const installed = new Set(apps.map(({ deploymentId }) => deploymentId));
     const others = containers.filter(({ labels }) => !installed.has(labels[LABELS.deployment] ?? ""));
     for (const container of others) await this.#removeStray(container, signal);
@@ -357,9 +363,11 @@ export class AppReconciler {
     const { engine } = this.#options;
     const containers = await findAppContainers(app, all, engine, signal);
     const [container] = containers;
-    if (app.spec.restart_policy !== "on-failure" || container?.status !== "exited") return containers;
-    const lastRun = await engine.inspectContainer(container.id, signal);
-    return [{ ...container, lastRun }, ...containers.slice(1)];
+    if (!container) return [];
+    const isOver = app.spec.restart_policy === "on-failure" && container.status === "exited";
+    const lastRun = isOver ? await engine.inspectContainer(container.id, signal) : undefined;
+    const cutOff = await isCutOff(app, container, all, { ...this.#options, signal });
+    return [{ ...container, lastRun, ...(cutOff && { isCutOff: true }) }, ...containers.slice(1)];
   }
 
   /** Returns the app's current record; `undefined` if a deployment has changed or removed the app since. */

@@ -138,6 +138,7 @@ async function readHostState(
     capacity: host.capacity(),
     missingDevices,
     action: record.action === "update" ? "update" : "deploy",
+    isInGroup: record.group !== undefined,
   };
 }
 

@@ -18,9 +18,11 @@ import { withContainer } from "./observe.ts";
  */
 export async function runClean(
   context: ContainerStepContext,
-  { containerIds }: Extract<Step, { kind: "clean" }>,
+  { containerIds, isGentle }: Extract<Step, { kind: "clean" }>,
 ): Promise<StepResult> {
   const { engine, config, observed, troubles, signal } = context;
+  if (isGentle)
+    for (const id of containerIds) await engine.stopContainer(id, stopGraceMs(context, context.deploymentId), signal);
   await keepLog(context, containerIds);
   const left: Leftover[] = [];
   for (const id of containerIds) {

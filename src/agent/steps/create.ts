@@ -44,7 +44,7 @@ async function createContainer(context: ContainerStepContext, step: CreateStep):
   try {
     const { spec, image } = step;
     const placement = { spec, name: placeName(step.deploymentId), image: async () => image };
-    request = { ...toRequest(context, step, await placeFiles(context, placement)), ...networks.request };
+    request = onNetworks(toRequest(context, step, await placeFiles(context, placement)), networks.request);
     madeVolumes = await makeVolumes(context, spec, image);
     created = await withMissingMounts(context, target, () => context.engine.createContainer(request, context.signal));
   } catch (error) {
@@ -71,6 +71,12 @@ async function createContainer(context: ContainerStepContext, step: CreateStep):
   if (deploymentId !== context.deploymentId) return result;
   const containers = [{ id, name: request.name, deploymentId, running: false, up: false }];
   return { ...result, observed: { containers } };
+}
+
+/** A container says whose network it has, which no engine changes. */
+function onNetworks(request: ContainerRequest, { network }: Pick<ContainerRequest, "network">): ContainerRequest {
+  if (typeof network !== "object" || !("container" in network)) return { ...request, ...(network && { network }) };
+  return { ...request, network, labels: { ...request.labels, [LABELS.networkOf]: network.container } };
 }
 
 /** Whether the engine does not have the image: it was removed, or another engine uses the socket now. */
@@ -105,6 +111,7 @@ export function toRequest(
       [LABELS.stateDir]: config.stateDir,
       [LABELS.image]: spec.image,
       [LABELS.previousImage]: previousImageId ?? "",
+      [LABELS.networkOf]: "",
       [LABELS.extras]: JSON.stringify(extrasOf(spec)),
       [LABELS.secretVariables]: toSecretsLabel(spec),
     },

@@ -1,7 +1,7 @@
 import type { DeployOptions } from "../../protocol/apps/deploy-request.ts";
 import type { AppSpec } from "../../protocol/apps/app-spec.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
-import { accept, acceptNew, type ChangeRequest, toRequestFailure } from "../core/deployment/accept.ts";
+import { accept, acceptNew, type ChangeRequest, followersOf, toRequestFailure } from "../core/deployment/accept.ts";
 import { type CancelReason, cancelledBecause } from "../core/deployment/cancelled.ts";
 import { stepEvents } from "../core/deployment/step-events.ts";
 import type { ConcurrentDeployment } from "../core/deployment/check.ts";
@@ -90,7 +90,8 @@ export class DeviceDeployments implements Omit<CommandHandler, "updateAgent">, A
     const activeDeploymentId = this.#activeOn(app);
     if (!installed && activeDeploymentId === undefined && this.#isRebuilding()) throw rebuildingError();
     const intake = this.#newIntake();
-    const at = { id: deploymentId, order: store.nextOrder(), origin, installed, activeDeploymentId };
+    const followers = followersOf(app, store.apps());
+    const at = { id: deploymentId, order: store.nextOrder(), origin, installed, activeDeploymentId, followers };
     const record = accept(request, { ...at, takeFiles: intake.take });
     store.save({ deployment: record, ...(!record.failure && { fileContents: intake.contents }) });
     const { spec } = record;

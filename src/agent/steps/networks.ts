@@ -1,3 +1,4 @@
+import { networkOwner } from "../../protocol/apps/app-network.ts";
 import type { AppSpec } from "../../protocol/apps/app-spec.ts";
 import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
 import { KeyedLock } from "../../lib/keyed-lock.ts";
@@ -9,8 +10,9 @@ import { EngineError } from "../engine/engine-error.ts";
 import type { ContainerRequest, NetworkState } from "../engine/engine.ts";
 import type { ContainerStepContext, StepResult } from "./context.ts";
 import { enginePrefix } from "../engine/engine-prefix.ts";
+import { shareNetwork } from "./shared-network.ts";
 
-type NetworkContext = Pick<ContainerStepContext, "engine" | "config" | "signal">;
+export type NetworkContext = Pick<ContainerStepContext, "engine" | "config" | "signal">;
 
 /** Engines do not keep two calls from making two networks of one name. */
 const lock = new KeyedLock();
@@ -31,6 +33,8 @@ export async function prepareNetworks(
   step: Failure["step"],
 ): Promise<PreparedNetworks> {
   if (spec.network === "none") return { request: { network: "none" }, further: [], events: [] };
+  const owner = networkOwner(spec);
+  if (owner !== undefined) return await shareNetwork(context, owner, step);
   const wanted = wantedNetworks(context, spec);
   const events: EventContent[] = [];
   for (const [index, network] of wanted.entries()) {

@@ -4,7 +4,7 @@ import { LABELS } from "../core/app/container.ts";
 import type { DeploymentRecord, ObservedContainer } from "../core/records.ts";
 import type { Observed } from "../core/deployment/step.ts";
 import type { ContainerSummary, Engine } from "../engine/engine.ts";
-import { type ManagedContainer, findManagedContainers } from "../engine/managed-containers.ts";
+import { findManagedContainers, hasLostNetwork, type ManagedContainer } from "../engine/managed-containers.ts";
 
 /** Result of the steps before `create`: the deployment has no containers of its own. */
 export const NOTHING_CREATED: Partial<Observed> = { containers: [] };
@@ -50,13 +50,14 @@ export async function observe(
   });
   const managed = await findManagedContainers(labelled, { engine, recorded }, signal);
   return {
-    containers: managed.filter(isOwn).map(toObserved),
-    others: managed.filter((container) => !isOwn(container)).map(toObserved),
+    containers: managed.filter(isOwn).map((container) => toObserved(container, all)),
+    others: managed.filter((container) => !isOwn(container)).map((container) => toObserved(container, all)),
   };
 }
 
-function toObserved({ id, name, deploymentId, status }: ManagedContainer): ObservedContainer {
-  const leftover = isLeftover(status) && { isLeftover: true };
+function toObserved(container: ManagedContainer, all: readonly ContainerSummary[]): ObservedContainer {
+  const { id, name, deploymentId, status } = container;
+  const leftover = (isLeftover(status) || hasLostNetwork(container, all)) && { isLeftover: true };
   return { id, name, deploymentId, running: status === "running", up: isUp(status), ...leftover };
 }
 

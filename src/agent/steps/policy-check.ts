@@ -1,3 +1,4 @@
+import { networkOwner } from "../../protocol/apps/app-network.ts";
 import type { AppSpec } from "../../protocol/apps/app-spec.ts";
 import { normalizePath } from "../../protocol/values/normalize-path.ts";
 import { bindsOf } from "../../protocol/apps/volume-fields.ts";
@@ -61,7 +62,16 @@ export async function findAppPolicyViolation(
 ): Promise<PolicyViolation | undefined> {
   const { config } = services;
   const facts = await resolvePaths(services, spec, options, signal);
-  return findPolicyViolation(spec, config.policy, facts, options.phase);
+  // What it may do follows from the network that it has.
+  const host_network = spec.host_network || isOnHostNetworkOf(networkOwner(spec), services.store);
+  return findPolicyViolation({ ...spec, host_network }, config.policy, facts, options.phase);
+}
+
+/** Whether an app, as it is or as a deployment makes it, is on the host's network. */
+function isOnHostNetworkOf(app: string | undefined, store: PolicyServices["store"]): boolean {
+  if (app === undefined) return false;
+  const specs = [...store.apps(), ...store.deployments().filter(({ outcome }) => outcome === "pending")];
+  return specs.some(({ spec }) => spec?.name === app && spec.host_network);
 }
 
 /** Returns why a container of the app may not be started now. Precondition: the container it replaces is stopped. */

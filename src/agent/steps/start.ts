@@ -12,6 +12,7 @@ import type { ContainerStepContext, StepResult } from "./context.ts";
 import { withMissingMounts } from "./missing-mounts.ts";
 import { joinFurtherNetworks, rejoinNetworks } from "./networks.ts";
 import { findStartRefusal } from "./policy-check.ts";
+import { findOwnerDown } from "./shared-network.ts";
 import { isEngineDown } from "./step-failure.ts";
 import { withContainer } from "./observe.ts";
 
@@ -35,7 +36,7 @@ export async function startContainer(
   spec: AppSpec,
   containerId: string,
 ): Promise<Pick<StepResult, "failure" | "events">> {
-  const refusal = await findStartRefusal(context, spec, "starting");
+  const refusal = (await findStartRefusal(context, spec, "starting")) ?? (await findOwnerDown(context, spec));
   if (refusal) return { failure: refusal };
   const image = async (): Promise<string> => {
     return (await context.engine.readContainerConfig(containerId, context.signal))?.imageId ?? spec.image;

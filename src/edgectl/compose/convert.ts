@@ -98,6 +98,13 @@ export function convertCompose(documents: readonly DocumentNode[], options: Comp
     lookup,
     local,
     problemsOf,
+    containers: new Map(
+      [...services].flatMap(([name, service]) => {
+        const container = service.isMap ? service.fields().get("container_name") : undefined;
+        const text = container && !container.isMap && !container.isList && !container.isNull && container.text();
+        return text ? [[text, name] as const] : [];
+      }),
+    ),
     names: new FurtherNames(),
     addresses: [],
   };

@@ -59,7 +59,7 @@ function add(
 }
 
 /** Whether a service is applied. Adds a problem if it is not. */
-function isService(name: string, value: Value, { services, inactive }: ComposeFile): boolean {
+export function isService(name: string, value: Value, { services, inactive }: ComposeFile): boolean {
   const profiles = inactive.get(name);
   if (profiles) {
     const advice = `Choose it with --profile ${profiles[0] ?? ""}.`;

@@ -2,13 +2,15 @@ import type { Place } from "../documents/node.ts";
 import type { Value } from "../documents/value.ts";
 import { CONTENT_FIELDS } from "../../protocol/apps/app-files.ts";
 import { contentOf } from "../documents/file-content.ts";
+import { networkOf } from "../../protocol/apps/app-network.ts";
+import { isService } from "./depends-on.ts";
 import { refuseUnknown } from "./unknown.ts";
 import type { ComposeFile, Converter, ServiceDraft } from "./service.ts";
 
 /** The network of services that name none. */
 const DEFAULT_NETWORK = "default";
 
-export const convertNetworkMode: Converter = (value, service) => {
+export const convertNetworkMode: Converter = (value, service, file) => {
   const mode = value.text();
   if (mode === undefined) return;
   if (service.value.fields().has("networks")) value.refuse("cannot be used together with `networks`.");
@@ -18,13 +20,31 @@ export const convertNetworkMode: Converter = (value, service) => {
     value.note(
       "is the network here of all apps that name none; by a service's own name it is found on the project's networks only.",
     );
-  else if (/^(?:service|container):/.test(mode)) {
-    value.refuse(
-      "cannot share the network of another app.",
-      "There is no substitute where the other one is a VPN or a firewall: without it, traffic goes around that one. For mere reaching, apps reach each other by name, such as mosquitto:1883.",
-    );
-  } else value.refuse("must be host or none.", "Name networks under `networks`.");
+  else if (/^(?:service|container):/.test(mode)) shareNetwork(mode, value, service, file);
+  else value.refuse("must be host or none.", "Name networks under `networks`.");
 };
+
+/** As in compose, the service is started after the one whose network it has. */
+function shareNetwork(mode: string, value: Value, service: ServiceDraft, file: ComposeFile): void {
+  const [kind, name = ""] = mode.split(/:(.*)/s);
+  const owner = kind === "service" ? name : file.containers.get(name);
+  if (owner === undefined) {
+    value.refuse(
+      `names the container ${name}, which no service of this file has as its \`container_name\`.`,
+      "Put the service that makes it into this file. Without it, the traffic of this one would go around that one.",
+    );
+  } else if (isService(owner, value, file)) {
+    if (service.value.fields().get("ports")) {
+      value.refuse(
+        "cannot be used together with `ports`.",
+        `Publish them in the service ${owner}, whose network it is, as for compose.`,
+      );
+    }
+    service.set("network", networkOf(owner), value.place);
+    if (!service.dependsOn.some(({ app }) => app === owner))
+      service.dependsOn.push({ app: owner, condition: "started", place: value.place });
+  }
+}
 
 export const convertNetworks: Converter = (value, service, file) => {
   const references = value.isList

@@ -20,6 +20,8 @@ export interface ComposeFile {
   readonly lookup: Lookup;
   readonly local: LocalFiles;
   readonly problemsOf: (fileName: string) => Problems;
+  /** The services with a `container_name`, by that. */
+  readonly containers: ReadonlyMap<string, string>;
   /** Further names of services on their networks, by service; `links` gives them to others. */
   readonly names: FurtherNames;
   /** The addresses that services ask for. */

@@ -1,3 +1,4 @@
+import { networkOwner } from "../../protocol/apps/app-network.ts";
 import type { PortMapping, Volume } from "../../protocol/apps/app-spec.ts";
 import { usageFailure } from "../failure.ts";
 import { type Io, readTextFile, readTextOrStdin } from "../io.ts";
@@ -84,10 +85,11 @@ async function readEnvironments(options: AppOptions, io: Io): Promise<Environmen
 /** `none` is no network, and takes no other beside it. */
 function networkFields(names: AppOptions["network"]): AppFlags["scalars"] {
   if (!names) return {};
-  if (!names.includes(NO_NETWORK)) return { networks: names };
+  const mode = names.find((name) => name === NO_NETWORK || networkOwner({ network: name }) !== undefined);
+  if (mode === undefined) return { networks: names };
   if (names.length > 1)
-    throw usageFailure("--network none cannot be combined with a network.", "Give one or the other.");
-  return { network: NO_NETWORK };
+    throw usageFailure(`--network ${mode} cannot be combined with a network.`, "Give one or the other.");
+  return { network: mode };
 }
 
 const NO_NETWORK = "none";

@@ -1,3 +1,4 @@
+import { networkOf, networkOwner } from "../../protocol/apps/app-network.ts";
 import type { Draft, DraftApp } from "./draft.ts";
 
 /** An app of the device, as far as its name depends on it. */
@@ -29,7 +30,7 @@ function renamed(app: DraftApp, nameOf: (app: string) => string): DraftApp {
   return {
     ...app,
     name,
-    fields: name === app.name ? app.fields : withAlias(app.fields, app.name),
+    fields: withNetwork(name === app.name ? app.fields : withAlias(app.fields, app.name), nameOf),
     dependsOn: app.dependsOn.map(({ app: other, condition, place }) => ({ app: nameOf(other), condition, place })),
   };
 }
@@ -41,6 +42,13 @@ function withAlias(fields: Fields, service: string): Fields {
   if (!fields["networks"]) return fields;
   const { aliases = [] } = fields as { readonly aliases?: readonly string[] };
   return { ...fields, aliases: [service, ...aliases] };
+}
+
+/** The app whose network it has is another one of the file. */
+function withNetwork(fields: Fields, nameOf: (app: string) => string): Fields {
+  const { network } = fields;
+  const owner = typeof network === "string" ? networkOwner({ network }) : undefined;
+  return owner === undefined ? fields : { ...fields, network: networkOf(nameOf(owner)) };
 }
 
 /** Returns the name of the service that an app was made of, and the app's own where it was made of none. */

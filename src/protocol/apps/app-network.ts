@@ -38,9 +38,29 @@ export const internalNetworks = z
     examples: [["backend"]],
   });
 
-export const network = z.enum(["none"]).meta({
-  description: "`none`: the app has no network at all. By default it is on the network that all apps share.",
-});
+/** Before the name of the app whose network it is. */
+const OF_APP = "app:";
+
+export const network = z
+  .string()
+  .regex(/^(?:none|app:[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62})$/, "must be none, or app: and the name of an app")
+  .meta({
+    description:
+      "`none`: the app has no network at all. `app:NAME`: it has the network of that app in place of one of its own, as a VPN: " +
+      "its traffic goes where that app's goes, and nowhere while that one does not run. By default it is on the network that all " +
+      "apps share.",
+    examples: ["none", "app:vpn"],
+  });
+
+/** Returns the name of the app whose network an app has; `undefined` if it has none of another one. */
+export function networkOwner({ network }: { readonly network?: string | undefined }): string | undefined {
+  return network?.startsWith(OF_APP) ? network.slice(OF_APP.length) : undefined;
+}
+
+/** Returns the value of `network` by which an app has that of another one. */
+export function networkOf(app: string): string {
+  return `${OF_APP}${app}`;
+}
 
 const MAX_ALIASES = 16;
 
@@ -70,7 +90,7 @@ export interface NamedOnNetworks {
   readonly aliases?: readonly string[] | undefined;
   readonly networks?: readonly string[] | undefined;
   readonly internal_networks?: readonly string[] | undefined;
-  readonly network?: "none" | undefined;
+  readonly network?: string | undefined;
   readonly host_network?: boolean | undefined;
 }
 
@@ -90,7 +110,7 @@ function namesOf({ name, aliases: further = [] }: NamedOnNetworks): string[] {
 function areTogether(one: NamedOnNetworks, other: NamedOnNetworks): boolean {
   const [first, second] = [one, other].map(
     ({ networks: own, internal_networks: internal = [], network, host_network }) => {
-      const names = host_network || network === "none" ? [] : (own ?? [""]);
+      const names = host_network || network !== undefined ? [] : (own ?? [""]);
       return names.map((name) => (internal.includes(name) ? `${name} (internal)` : name));
     },
   );
@@ -98,12 +118,16 @@ function areTogether(one: NamedOnNetworks, other: NamedOnNetworks): boolean {
 }
 
 interface NetworkFields {
+  readonly name?: string;
   readonly host_network?: boolean | undefined;
   readonly ports?: readonly unknown[] | undefined;
   readonly networks?: readonly string[] | undefined;
   readonly internal_networks?: readonly string[] | undefined;
-  readonly network?: "none" | undefined;
+  readonly network?: string | undefined;
   readonly aliases?: readonly string[] | undefined;
+  readonly hostname?: string | undefined;
+  readonly dns?: readonly unknown[] | undefined;
+  readonly extra_hosts?: readonly unknown[] | undefined;
 }
 
 /** Returns what contradicts itself in an app's network fields. */
@@ -113,30 +137,47 @@ export function networkIssues(fields: NetworkFields): RequestIssue[] {
   const { internal_networks: internal = [] } = fields;
   const stray = internal.find((name) => !networks?.includes(name));
   if (stray !== undefined) issues.push({ path: "internal_networks", reason: `${stray} is not in networks` });
-  if (networks && network) issues.push({ path: "networks", reason: "cannot be combined with network `none`" });
+  if (networks && network) issues.push({ path: "networks", reason: `cannot be combined with network \`${network}\`` });
   if (networks && host_network) issues.push({ path: "networks", reason: "cannot be combined with host_network" });
-  if (network && host_network) issues.push({ path: "network", reason: "`none` cannot be combined with host_network" });
+  if (network && host_network)
+    issues.push({ path: "network", reason: `\`${network}\` cannot be combined with host_network` });
   if (names.length > 0 && (network || host_network))
     issues.push({ path: "aliases", reason: "an app without networks of its own has no names there" });
-  if (network && ports.length > 0)
+  if (network === "none" && ports.length > 0)
     issues.push({ path: "ports", reason: "an app with network `none` cannot be reached on ports" });
-  return issues;
+  return [...issues, ...sharingIssues(fields)];
 }
 
-interface ReachableFields extends Omit<NetworkFields, "ports" | "networks" | "internal_networks" | "network"> {
+/** Engines refuse these when the container is created: they are set where the network is. */
+function sharingIssues(fields: NetworkFields): RequestIssue[] {
+  const owner = networkOwner(fields);
+  if (owner === undefined) return [];
+  const { name, ports = [], hostname, dns = [], extra_hosts = [] } = fields;
+  const reason = `belongs to the app ${owner}, whose network this app has`;
+  return [
+    ...(owner === name ? [{ path: "network", reason: "names the app itself" }] : []),
+    ...(ports.length > 0
+      ? [{ path: "ports", reason: `must be published by the app ${owner}, whose network it is` }]
+      : []),
+    ...(hostname === undefined ? [] : [{ path: "hostname", reason }]),
+    ...(dns.length > 0 ? [{ path: "dns", reason }] : []),
+    ...(extra_hosts.length > 0 ? [{ path: "extra_hosts", reason }] : []),
+  ];
+}
+
+interface ReachableFields extends Pick<NetworkFields, "host_network" | "aliases" | "network"> {
   readonly name: string;
   readonly project?: string | undefined;
   readonly ports?: readonly { readonly target_port: number; readonly protocol?: string | undefined }[] | undefined;
-  readonly network?: string | undefined;
 }
 
 /**
  * Returns under what the other apps on its networks reach an app, such as `mosquitto:1883`: its name with each port that
- * is known, or alone if none is. Empty for an app on the host's network or on none.
+ * is known, or alone if none is. Empty for an app on the host's network, on none, or on that of another app.
  */
 export function reachedAs(app: ReachableFields): string[] {
   const { host_network, ports = [], network } = app;
-  if (host_network || network === "none") return [];
+  if (host_network || network !== undefined) return [];
   const host = hostNameOf(app);
   const addresses = ports.map(({ target_port, protocol = "tcp" }) => {
     return `${host}:${target_port}${protocol === "tcp" ? "" : `/${protocol}`}`;

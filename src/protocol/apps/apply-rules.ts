@@ -1,4 +1,4 @@
-import { type NamedOnNetworks, sharedName } from "./app-network.ts";
+import { type NamedOnNetworks, networkOwner, sharedName } from "./app-network.ts";
 import type { VolumeEntry } from "./volume-fields.ts";
 
 /*
@@ -42,7 +42,24 @@ export function applyProblems(entries: RuledApply["apps"], remove?: RuledApply["
     ...repeatedPorts(entries),
     ...sharedVolumes(entries),
     ...wrongDependencies(entries),
+    ...sharedNetworks(entries, remove ?? []),
   ];
+}
+
+/** An app that has the network of another one begins after it, and cannot lose it. */
+function sharedNetworks(entries: readonly RuledApp[], removed: readonly string[]): ApplyProblem[] {
+  return entries.flatMap(({ app, depends_on: dependencies }, index) => {
+    const owner = networkOwner(app);
+    if (owner === undefined) return [];
+    const path = ["apps", index, "app", "network"];
+    if (removed.includes(owner)) return [{ path, message: `is that of the app ${owner}, which is removed` }];
+    const other = entries.find((entry) => entry.app.name === owner);
+    if (!other) return [];
+    if (networkOwner(other.app) !== undefined)
+      return [{ path, message: `is that of the app ${owner}, which has that of another one itself` }];
+    if (dependencies.some((dependency) => dependency.app === owner)) return [];
+    return [{ path, message: `is that of the app ${owner}, which is missing in depends_on` }];
+  });
 }
 
 function wrongRemovals(entries: readonly RuledApp[], remove: readonly string[]): ApplyProblem[] {

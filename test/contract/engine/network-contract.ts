@@ -1,7 +1,8 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { uniqueName } from "../../support/images/load-image.ts";
 import { waitFor } from "../../support/wait-for.ts";
-import { create, expectKind, run, unaborted } from "./steps.ts";
+import { create, expectKind, run, stateOf, unaborted } from "./steps.ts";
 import type { EngineHarness } from "./harness.ts";
 
 /** Networks of one engine of this machine at a time. */
@@ -96,6 +97,23 @@ export function networkContract(harness: () => EngineHarness): void {
       await engine.networks.disconnect(second, app.id, unaborted);
       await engine.networks.disconnect(second, app.id, unaborted);
       expect(await networksOf(app.id)).toEqual([first]);
+    });
+
+    test("a container has the network of another one, and runs on without when that ends", async () => {
+      const { engine, images, finds } = harness();
+      const name = await network();
+      const owner = await run(harness(), images.sleeper, on(name, "owner"));
+      await run(harness(), images.sleeper, on(name, "other"));
+      const follower = await run(harness(), images.sleeper, { network: { container: owner.id } });
+      await waitFor("the name to be found", () => finds(follower.id, "other"));
+      // An update of its app replaces the container. Podman keeps the old one as long as the other one has its network.
+      await engine.stopContainer(owner.id, 0, unaborted);
+      const refusal: unknown = await engine.removeContainer(owner.id, unaborted).catch((error: unknown) => error);
+      expect(refusal === undefined || (refusal as EngineError).kind === "not_removable").toBe(true);
+      expect((await stateOf(harness(), follower.id)).status).toBe("running");
+      await engine.removeContainer(follower.id, unaborted);
+      await engine.removeContainer(owner.id, unaborted);
+      expect(await engine.inspectContainer(owner.id, unaborted)).toBeUndefined();
     });
 
     test("a container that was made without a network joins one while it runs, without a restart", async () => {

@@ -9,6 +9,7 @@ import { mapPorts } from "../../../src/edgectl/group/map-ports.ts";
 import { readGroupFile } from "../../../src/edgectl/group-file/read-group.ts";
 import { buildGroupRequest } from "../../../src/edgectl/group/request.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
+import { networkOwner } from "../../../src/protocol/apps/app-network.ts";
 import { type AppSpec, parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 import { run, succeed } from "../../support/command.ts";
 import { comparable, type Inspected } from "../../support/compose/inspected.ts";
@@ -20,7 +21,7 @@ import { engineRequest, loadImage, type LoadedImage, uniqueName, webImage } from
  * description of both containers, field by field.
  */
 
-/** Services by what they are about. None is started. */
+/** Services by what they are about. Only the one is started whose network another one has. */
 const SERVICES: Readonly<Record<string, readonly string[]>> = {
   nothing: [],
   restart: ["restart: unless-stopped"],
@@ -59,6 +60,7 @@ const SERVICES: Readonly<Record<string, readonly string[]>> = {
   binds: ["volumes: ['/usr/share:/shared:ro']"],
   host: ["network_mode: host"],
   none: ["network_mode: none"],
+  follower: ["network_mode: service:nothing"],
 };
 
 async function unavailableReason(): Promise<string | undefined> {
@@ -105,6 +107,9 @@ describe.skipIf(missing !== undefined)("a service of docker-compose and the agen
     };
     apps = new Map(request.apps.map(({ app }) => appOf(app)));
     await compose("up", "--no-start");
+    // Docker-compose gives no network of a service that does not run.
+    await compose("up", "-d", "nothing");
+    await compose("up", "--no-start", "--no-deps", "--force-recreate", "follower");
   });
 
   afterAll(async () => {
@@ -127,7 +132,10 @@ describe.skipIf(missing !== undefined)("a service of docker-compose and the agen
       previousImageId: undefined,
     } as const;
     const request = toRequest({ config } as ContainerStepContext, { ...step, kind: "create", refetch: false }, []);
-    const network = spec.network === "none" ? { network: "none" as const } : {};
+    const owner = networkOwner(spec);
+    const ownerId = owner === undefined ? "" : (await inspect(`${project}_${owner}_1`)).Id;
+    const shared = owner === undefined ? {} : { network: { container: ownerId } };
+    const network = spec.network === "none" ? { network: "none" as const } : shared;
     const name = `${project}-${service}-agent`;
     const id = await engine.createContainer({ ...request, ...network, name }, new AbortController().signal);
     created.push(id);

@@ -1,5 +1,6 @@
 /** What the engine says of a container, as far as an app can notice it. */
 export interface Inspected {
+  readonly Id: string;
   readonly Config: Readonly<Record<string, unknown>> & { readonly Labels: Readonly<Record<string, string>> };
   readonly HostConfig: Readonly<Record<string, unknown>>;
   readonly Mounts: readonly Readonly<Record<string, unknown>>[];
@@ -40,11 +41,12 @@ function normalHealth(check: { readonly Test: readonly string[] }): unknown {
 
 /** Brings an engine's description to the form in which those of two containers that are alike to an app are equal. */
 export function comparable({ Config, HostConfig, Mounts }: Inspected): Readonly<Record<string, unknown>> {
+  const mode = String(HostConfig["NetworkMode"]);
   return {
     ...Object.fromEntries(CONFIG.map((key) => [key, normal(key, Config[key])])),
     ...Object.fromEntries(HOST.split(" ").map((key) => [key, normal(key, HostConfig[key])])),
     // Both put the others on a network of their own.
-    NetworkMode: ["host", "none"].find((mode) => mode === HostConfig["NetworkMode"]),
+    NetworkMode: ["host", "none"].includes(mode) || mode.startsWith("container:") ? mode : undefined,
     Labels: Object.fromEntries(Object.entries(Config.Labels ?? {}).filter(([name]) => name.startsWith("com.example."))),
     Mounts: Mounts.map(({ Type, Source, Destination, RW }) => ({ Type, Source, Destination, RW })),
   };

@@ -206,7 +206,8 @@ export class FakeContainer {
   /** Names of the networks it is on; `undefined` if it can join none. */
   get joinable(): readonly string[] | undefined {
     const { hostNetwork, network } = this.request;
-    return hostNetwork || network === "none" ? undefined : [...this.networks.keys()];
+    const isShared = typeof network === "object" && "container" in network;
+    return hostNetwork || network === "none" || isShared ? undefined : [...this.networks.keys()];
   }
 
   /** How its last run that is over ended, also while the next one is running. */

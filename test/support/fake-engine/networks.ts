@@ -39,7 +39,10 @@ export class FakeNetworks implements EngineNetworks {
 
   /** Returns the running containers that another one finds under the name. */
   resolve(from: FakeContainer, name: string): FakeContainer[] {
-    const own = [...from.networks.keys()];
+    const { network } = from.request;
+    const isShared = typeof network === "object" && "container" in network;
+    const holder = isShared ? this.#containers().find(({ id }) => id === network.container) : from;
+    const own = [...(holder?.networks.keys() ?? [])];
     return this.#containers().filter(({ status, networks }) => {
       if (status !== "running") return false;
       return own.some((network) => networks.get(network)?.aliases.includes(name));
@@ -48,6 +51,12 @@ export class FakeNetworks implements EngineNetworks {
 
   /** Fails as the start of a container on a network that is gone. */
   requireAll(container: FakeContainer): void {
+    const { network } = container.request;
+    if (typeof network === "object" && "container" in network) {
+      const owner = this.#containers().find(({ id }) => id === network.container);
+      const state = owner ? "cannot join network of a non running container" : "No such container";
+      if (owner?.status !== "running") throw new EngineError("invalid", `${state}: ${network.container}`);
+    }
     for (const [name, { id }] of container.networks) {
       if (name === "bridge" || (id !== undefined && this.#networks.get(name)?.id === id)) continue;
       // Docker binds a container to a network that did not exist when the container was created.
@@ -60,7 +69,7 @@ export class FakeNetworks implements EngineNetworks {
   /** Puts a new container on the networks of its request. */
   attachNew(container: FakeContainer): void {
     const { network, hostNetwork } = container.request;
-    if (hostNetwork || network === "none") return;
+    if (hostNetwork || network === "none" || (network && "container" in network)) return;
     const { name, aliases } = network ?? { name: "bridge", aliases: [] };
     container.networks.set(name, { id: this.#networks.get(name)?.id, aliases });
   }

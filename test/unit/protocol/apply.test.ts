@@ -52,6 +52,18 @@ test("an app that others wait for to complete may end by itself", () => {
   expect(problems({ apps: [waiting, app("job")] })).toMatchObject([{ path: "apps[0].depends_on[0].condition" }]);
 });
 
+test("an app with the network of another one of its group is changed after it, and not without it", () => {
+  const client = app("client", { network: "app:vpn" });
+  const after = { ...client, depends_on: [{ app: "vpn" }] };
+  const at = "apps[0].app.network";
+  expect(problems({ apps: [after, app("vpn")] })).toEqual([]);
+  // It may be on the device already, which knows.
+  expect(problems({ apps: [client] })).toEqual([]);
+  expect(problems({ apps: [client, app("vpn")] })).toMatchObject([{ path: at }]);
+  expect(problems({ apps: [after, app("vpn", { network: "app:other" })] })).toMatchObject([{ path: at }]);
+  expect(problems({ apps: [client], remove: ["vpn"] })).toMatchObject([{ path: at }]);
+});
+
 const on = (name: string, isInternal: boolean) =>
   app(name, { networks: ["back"], ...(isInternal && { internal_networks: ["back"] }) });
 

@@ -22,6 +22,8 @@ export const LABELS = {
   secretVariables: "io.edge-agent.secret-variables",
   /** The requested image reference: the container may have been created from the image's id. */
   image: "io.edge-agent.image",
+  /** Id of the container of another app whose network it has; empty if it has none of another one. */
+  networkOf: "io.edge-agent.network-of",
   /** Id of the image an update replaced; empty if there was none. */
   previousImage: "io.edge-agent.previous-image",
 } as const;

@@ -16,7 +16,7 @@ export interface AppNetwork {
 }
 
 /**
- * Returns the networks an app is to be on; none where it uses the host's network, or none at all. The first one gives the
+ * Returns the networks an app is to be on; none where it uses the host's network, that of another app, or none at all. The first one gives the
  * container its published ports, which an internal one cannot.
  *
  * @param prefix distinguishes the networks of this agent: see `enginePrefix`
@@ -25,7 +25,7 @@ export function networksOf(
   { host_network, networks, internal_networks: internal = [], network }: NetworkSpec,
   prefix: string,
 ): readonly AppNetwork[] {
-  if (host_network || network === "none") return [];
+  if (host_network || network !== undefined) return [];
   if (!networks) return [{ network: SHARED, name: prefix, isInternal: false }];
   const all = networks.map((own) => {
     const isInternal = internal.includes(own);

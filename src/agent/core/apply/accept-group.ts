@@ -8,6 +8,8 @@ import { IN_WORDS } from "../../../protocol/values/issue-words.ts";
 import { invalidRequest, type RequestIssue, toInvalidRequest } from "../../../protocol/errors/request-error.ts";
 import { containerName } from "../app/container.ts";
 import type { TakeFiles } from "../app/files.ts";
+import { networkOwner } from "../../../protocol/apps/app-network.ts";
+import { networkObstacle } from "../deployment/check.ts";
 import { accept, acceptNew, toRequestFailure } from "../deployment/accept.ts";
 import { type AppRecord, type DeploymentRecord, newRecord } from "../records.ts";
 import type { FleetImages } from "../image/fleet-images.ts";
@@ -75,6 +77,7 @@ function acceptChildren(request: Apply, context: AcceptGroupContext): Deployment
   checkCredentials(request, context.options);
   const removals = removed.map((app) => acceptRemoval(app, context));
   const changes = request.apps.map((_entry, index) => acceptChange(request, index, context));
+  checkNetworks(changes, removed, context.apps);
   const ordered = inOrder(withHandovers(changes));
   if (!ordered.ok) throw handoverCircle(ordered.circle);
   const children = [
@@ -131,6 +134,26 @@ function checkApps({ project, apps, adopt }: Apply, removed: readonly AppRecord[
         ? `The app ${app.name} is installed and belongs to no project; it is taken into ${project} only with adopt (edgectl: --adopt).`
         : `The app ${app.name} is installed and belongs to the project ${owner}. Rename it in ${project}: a device has each name once.`;
     throw new EdgeError("AppExists", message, { app: app.name, ...(owner !== undefined && { project: owner }) });
+  }
+}
+
+/** Each app that has the network of another one must find it after the group. */
+function checkNetworks(
+  changes: readonly AcceptedChange[],
+  removed: readonly AppRecord[],
+  apps: readonly AppRecord[],
+): void {
+  const kept = apps.filter(({ name }) => !removed.some((app) => app.name === name));
+  const after = new Map([
+    ...kept.map(({ name, spec }) => [name, spec] as const),
+    ...changes.map(({ app, after: spec }) => [app, spec] as const),
+  ]);
+  for (const [name, spec] of after) {
+    const owner = networkOwner(spec);
+    if (owner === undefined) continue;
+    const reason = networkObstacle({ owner, of: after.get(owner) });
+    if (reason === undefined) continue;
+    throw new EdgeError("InvalidRequest", `The app ${name} cannot have its network: ${reason}.`, { app: name });
   }
 }
 

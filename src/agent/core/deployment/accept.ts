@@ -1,4 +1,5 @@
 import { type AppSpec, type ParsedAppSpec, parseAppSpec, parseNewAppSpec } from "../../../protocol/apps/app-spec.ts";
+import { networkOwner } from "../../../protocol/apps/app-network.ts";
 import { type AppUpdate, parseAppUpdate } from "../../../protocol/apps/app-update.ts";
 import type { DeployOptions } from "../../../protocol/apps/deploy-request.ts";
 import type { AppAction } from "../../../protocol/deployments/deployment-action.ts";
@@ -24,6 +25,8 @@ export interface AcceptContext {
   readonly origin: DeploymentRecord["origin"];
   /** The app's current record. */
   readonly installed: AppRecord | undefined;
+  /** Names of the apps that have the network of this one, and keep it from being removed. */
+  readonly followers?: readonly string[];
   /** The deployment that is working on the app. */
   readonly activeDeploymentId: string | undefined;
   /** Takes the files of an update. */
@@ -54,12 +57,22 @@ export function accept(request: ChangeRequest, at: AcceptContext): DeploymentRec
     return failing(record, "InvalidRequest", "dry_run is for deployments and updates.");
   }
   if (!installed) return failing(record, "AppNotFound", `There is no app named ${app} on the device.`);
+  const [follower] = action === "remove" ? (at.followers ?? []) : [];
+  if (follower !== undefined) {
+    const message = `The app ${follower} has the network of ${app}, and would have none. Remove that one first.`;
+    return failing(record, "InvalidRequest", message, { app: follower });
+  }
   const change = { ...record, previous: installed };
   if (action !== "update") return { ...change, spec: installed.spec, imageId: installed.imageId };
   const merged = mergeSpec(installed.spec, request.spec ?? {}, at.takeFiles);
   if (!merged.ok) return { ...change, failure: toRequestFailure(merged.error) };
   const imageId = asksForImage(request.spec) ? undefined : installed.imageId;
   return { ...change, spec: merged.spec, imageId };
+}
+
+/** Returns the names of the installed apps that have the network of an app. */
+export function followersOf(app: string, apps: readonly AppRecord[]): string[] {
+  return apps.filter(({ spec }) => networkOwner(spec) === app).map(({ name }) => name);
 }
 
 /** Converts the error of an invalid request to the failure of its deployment. */

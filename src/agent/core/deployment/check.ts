@@ -1,4 +1,4 @@
-import { type NamedOnNetworks, networkIssues, sharedName } from "../../../protocol/apps/app-network.ts";
+import { type NamedOnNetworks, networkIssues, networkOwner, sharedName } from "../../../protocol/apps/app-network.ts";
 import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 import type { DeploymentStep } from "../../../protocol/deployments/deployment-event.ts";
 import { optionIssues } from "../../../protocol/apps/option-rules.ts";
@@ -75,6 +75,8 @@ export interface HostState {
   readonly volumes: VolumeState;
   /** An update needs more container names than a deployment. */
   readonly action: "deploy" | "update";
+  /** Whether the app is changed together with others. */
+  readonly isInGroup?: boolean;
 }
 
 /** A port that is in use, and its user if that is known. */
@@ -99,6 +101,7 @@ export function findRefusal(spec: AppSpec, hostState: HostState): Refusal | unde
     findPortOutOfRange(spec) ??
     findDuplicatePort(spec) ??
     findContradiction(spec) ??
+    findNetworkRefusal(spec, hostState) ??
     findNameConflict(spec, hostState) ??
     findPolicyDenial(hostState) ??
     findExceededLimit(spec, hostState) ??
@@ -126,6 +129,33 @@ function findContradiction(spec: AppSpec): Refusal | undefined {
   const [first] = issues;
   if (!first) return undefined;
   return { code: "InvalidRequest", message: `${first.path}: ${first.reason}.`, details: { issues } };
+}
+
+/** Refuses what would leave an app without the network that it is to have. A group was checked as a whole. */
+function findNetworkRefusal(spec: AppSpec, { apps, isInGroup }: HostState): Refusal | undefined {
+  const owner = networkOwner(spec);
+  if (owner === undefined || isInGroup) return undefined;
+  const other = apps.find(({ name }) => name === owner);
+  const follower = apps.find(({ named }) => named && networkOwner(named) === spec.name);
+  const reason = networkObstacle({ owner, follower: follower?.name, of: other?.named });
+  return reason === undefined
+    ? undefined
+    : { code: "InvalidRequest", message: `network: ${reason}.`, details: { app: owner } };
+}
+
+interface SharedNetwork {
+  readonly owner: string;
+  /** An app that has the network of the one that asks. */
+  readonly follower?: string | undefined;
+  /** The network fields of the owner; `undefined` if there is no such app. */
+  readonly of: { readonly network?: string | undefined } | undefined;
+}
+
+/** Returns why an app cannot have the network of another one. */
+export function networkObstacle({ owner, follower, of }: SharedNetwork): string | undefined {
+  if (!of) return `there is no app ${owner} on the device`;
+  if (networkOwner(of) !== undefined) return `the app ${owner} has the network of another one itself`;
+  return follower === undefined ? undefined : `the app ${follower} has the network of this one`;
 }
 
 function findNameConflict(spec: AppSpec, hostState: HostState): Refusal | undefined {

@@ -4,7 +4,7 @@ import { type AppNetwork, missingNetworks } from "../app/networks.ts";
 import { decisionOn, isLeftover } from "../app/container-decision.ts";
 import type { ContainerStatus } from "../app/container-status.ts";
 import { recreateStep } from "./plan-lifecycle.ts";
-import { type EndedRun, staysExited } from "../app/restart-policy.ts";
+import { type EndedRun, type RestartPolicy, staysExited } from "../app/restart-policy.ts";
 import type { Step } from "./step.ts";
 
 /** A container of an installed app, as the engine reports it. */
@@ -14,6 +14,8 @@ export interface AppContainer {
   readonly status: ContainerStatus;
   /** How its last run ended; only read if the restart policy depends on it. */
   readonly lastRun?: EndedRun | undefined;
+  /** Whether it has the network of another app's container that is not there any more, or has been started anew since. */
+  readonly isCutOff?: boolean;
   /** Names of the networks it is on; absent if it can join none. */
   readonly networks?: readonly string[] | undefined;
 }
@@ -66,6 +68,10 @@ export function nextRepair(
       ? { step: { kind: "stop", containerIds: [container.id] }, reason: "it was started though it is to stay stopped" }
       : undefined;
   }
+  if (container.isCutOff && mayStartAnew(spec.restart_policy, container)) {
+    const step = { kind: "clean", containerIds: [container.id], isGentle: true } as const;
+    return { step, reason: "the app whose network it has was started anew" };
+  }
   if (whenToRun === "start") {
     const wasStarted = container.status !== "created";
     if (wasStarted && staysExited(spec.restart_policy, container.lastRun)) return undefined;
@@ -73,6 +79,12 @@ export function nextRepair(
     return { step: { kind: "start", spec, containerId: container.id }, reason };
   }
   return isUp ? connectRepair(app, container, networks) : undefined;
+}
+
+/** Whether an app gets another container: one that may not run again goes on, or stays down. */
+function mayStartAnew(policy: RestartPolicy | undefined, { status, lastRun }: AppContainer): boolean {
+  if (status === "created") return true;
+  return decisionOn(status).isUp ? policy !== "no" : !staysExited(policy, lastRun);
 }
 
 function connectRepair(

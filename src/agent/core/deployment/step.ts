@@ -39,7 +39,8 @@ export type Step =
       readonly networks: readonly string[];
     }
   | { readonly kind: "verify"; readonly spec: AppSpec; readonly containerId: string }
-  | { readonly kind: "clean"; readonly containerIds: readonly string[] }
+  /** `isGentle`: what runs gets the time to end. */
+  | { readonly kind: "clean"; readonly containerIds: readonly string[]; readonly isGentle?: true }
   | RecordStep;
 
 export interface CreateStep {

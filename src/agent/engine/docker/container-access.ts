@@ -37,7 +37,9 @@ export function createContainerAccess(options: {
   return {
     addressesOf: (id, port, signal) =>
       run(signal, async (limit) => {
-        const info = await requireContainer(connect(), id, limit);
+        const own = await requireContainer(connect(), id, limit);
+        const [, owner] = /^container:(.+)/.exec(own.HostConfig.NetworkMode ?? "") ?? [];
+        const info = owner === undefined || !own.State.Running ? own : await requireContainer(connect(), owner, limit);
         return await containerAddresses(info, port, await isRootless(limit));
       }),
     exec: (id: string, request: ExecRequest): Promise<RunningExec> =>

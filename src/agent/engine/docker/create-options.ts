@@ -39,12 +39,13 @@ function restartPolicy({ restartPolicy: Name, options }: ContainerRequest): Host
 
 function networkMode({ hostNetwork, network }: ContainerRequest): Pick<HostConfig, "NetworkMode"> {
   if (hostNetwork) return { NetworkMode: "host" };
-  return network ? { NetworkMode: network === "none" ? "none" : network.name } : {};
+  if (!network || network === "none") return network ? { NetworkMode: network } : {};
+  return { NetworkMode: "container" in network ? `container:${network.container}` : network.name };
 }
 
 /** One at most: Docker before API 1.44 takes no more at the creation. */
 function endpoint({ hostNetwork, network }: ContainerRequest): Pick<ContainerCreateOptions, "NetworkingConfig"> {
-  if (hostNetwork || !network || network === "none") return {};
+  if (hostNetwork || !network || network === "none" || "container" in network) return {};
   return { NetworkingConfig: { EndpointsConfig: { [network.name]: { Aliases: [...network.aliases] } } } };
 }
 

@@ -139,6 +139,12 @@ describe("what a service's keys become", () => {
     ["networks: [inner, front]", { networks: ["gw_inner", "gw_front"], internal_networks: ["gw_inner"] }],
     ["network_mode: host", { host_network: true }],
     ["network_mode: none", { network: "none" }],
+    ["network_mode: service:db", { network: "app:db", depends_on: { db: "started" } }],
+    [
+      "network_mode: service:db\ndepends_on: {db: {condition: service_healthy}}",
+      { network: "app:db", depends_on: { db: "healthy" } },
+    ],
+    ["network_mode: container:database", { network: "app:db", depends_on: { db: "started" } }],
     ["privileged: true", { privileged: true }],
     ["cap_add: [NET_ADMIN]\ncap_drop: [ALL]", { cap_add: ["NET_ADMIN"], cap_drop: ["ALL"] }],
     [
@@ -207,7 +213,7 @@ describe("what a service's keys become", () => {
     ["pull_policy: if_not_present", { pull: "missing" }],
     ["x-anything: {a: [1]}", {}],
   ])("%s", (lines, expected) => {
-    const rest = `  db: {image: "db:1"}\n${NAMED}`;
+    const rest = `  db: {image: "db:1", container_name: database}\n${NAMED}`;
     const { apps, problems } = convertWeb(lines, rest, { env: { A: "from-shell" } });
     expect(problems).toEqual([]);
     expect(apps["web"]).toEqual({ image: "web:1", ...expected });
