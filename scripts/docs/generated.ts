@@ -6,6 +6,7 @@ import { ERRORS, type ErrorEntry } from "../../src/protocol/errors/errors.ts";
 import { rolloutStrategySchema } from "../../src/protocol/fleets/rollout-strategy.ts";
 import { composeReference } from "./compose-reference.ts";
 import { apiTypes } from "./api-types.ts";
+import { benchmarkSections } from "./benchmark-tables.ts";
 import { configJsonSchema, configReference } from "./config-reference.ts";
 import { metricsReference } from "./metrics-reference.ts";
 import { manPage } from "./man-page.ts";
@@ -27,6 +28,11 @@ export const GENERATED_SECTIONS: readonly GeneratedSection[] = [
   { page: "docs/fleets.md", name: "strategy", generate: () => configReference(rolloutStrategySchema) },
   { page: "docs/service-monitoring.md", name: "metrics", generate: metricsReference },
   { page: "docs/configuration.md", name: "control", generate: () => configReference(controlConfig) },
+  ...[...benchmarkSections()].map(([name, content]) => ({
+    page: "docs/benchmarks.md",
+    name,
+    generate: () => content,
+  })),
 ];
 
 /** A file that is generated as a whole. */

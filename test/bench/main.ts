@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { readModules } from "../../scripts/test/modules.ts";
 import { prepare } from "../../scripts/test/run.ts";
+import { BENCHMARK_RESULTS, BENCHMARK_TABLES, parseBenchmarkResults } from "../../scripts/docs/benchmark-tables.ts";
 import { badLink } from "./bad-link.ts";
 import { beforeAfter } from "./before-after.ts";
 import { webConsole } from "./console/console.ts";
@@ -71,16 +72,26 @@ const FOLDER = "bench-results";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: "boolean" }, baseline: { type: "string" }, minutes: { type: "string" } },
+  options: {
+    quick: { type: "boolean" },
+    page: { type: "boolean" },
+    baseline: { type: "string" },
+    minutes: { type: "string" },
+  },
 });
-const { quick = false, baseline, minutes } = values;
-const unknown = positionals.filter((name) => !BENCHES.some((bench) => bench.name === name));
+const { quick = false, page = false, baseline, minutes } = values;
+if (page && (quick || positionals.length > 0)) {
+  console.error("--page records one whole run: it takes neither --quick nor names");
+  process.exit(2);
+}
+const named = page ? Object.values(BENCHMARK_TABLES).flat() : positionals;
+const unknown = named.filter((name) => !BENCHES.some((bench) => bench.name === name));
 if (unknown.length > 0) {
   console.error(`no benchmark ${unknown.join(", ")}; there are ${BENCHES.map(({ name }) => name).join(", ")}`);
   process.exit(2);
 }
 const selected = BENCHES.filter(({ name, isOnRequest = false }) => {
-  return positionals.length === 0 ? !isOnRequest : positionals.includes(name);
+  return named.length === 0 ? !isOnRequest : named.includes(name);
 });
 
 // Also ends child processes. Containers and images may remain; their names begin with eat-.
@@ -101,5 +112,11 @@ const machine = describeMachine();
 await mkdir(FOLDER, { recursive: true });
 const file = join(FOLDER, `${String(machine["time"]).replaceAll(":", "-")}.json`);
 await writeFile(file, JSON.stringify({ machine, quick, results }, null, 2));
+if (page) {
+  const rows = Object.fromEntries(Object.entries(results).map(([name, result]) => [name, result.rows]));
+  const recorded = parseBenchmarkResults(JSON.stringify({ machine, results: rows }));
+  await writeFile(BENCHMARK_RESULTS, `${JSON.stringify(recorded, null, 2)}\n`);
+  console.error(`recorded in ${BENCHMARK_RESULTS}: npm run docs brings them to docs/benchmarks.md`);
+}
 console.log(table(Object.values(results).flatMap(({ rows }) => rows)));
 console.log(`\n${JSON.stringify(machine)}\n${file}`);

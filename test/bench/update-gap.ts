@@ -66,7 +66,7 @@ export const updateGap: Bench = {
       data: { ...result, rollbacks },
       rows: [
         {
-          what: "update, image present: nobody answers, median",
+          what: "update, image present: the port does not respond, median",
           value: inMilliseconds(gap),
           reference: `docker stop, rm, run: ${inMilliseconds(median(result.reference))}`,
           ratio: result.ratio,
