@@ -29,7 +29,7 @@ if (socketPath !== undefined) {
   for (const line of lines) process.stdout.write(`${printable(line)}\n`);
 }
 
-/** For root's terminal: labels and paths come from images and from whoever uses the engine. */
+/** For root's terminal: labels and paths come from images and from users of the engine. */
 function printable(line) {
   return line.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, "\u{fffd}").slice(0, MAX_LINE_LENGTH);
 }

@@ -44,3 +44,19 @@ describe("the terms of the glossary", async () => {
     expect(uses(new RegExp(`\\b(?:${RETIRED_PREFIXES.join("|")})_[A-Z]`))).toEqual([]);
   });
 });
+
+/** Subjects that name no actor. */
+const UNNAMED = /\b(?:nobody|somebody|everybody|whoever)\b.*/gi;
+
+it("comments, messages and documents name the actor", async () => {
+  const paths = projectFiles("src", "scripts", "docs", "systemd", "packaging").filter(
+    (path) => /\.(?:tsx?|css|html|md|mjs|sh|json|ya?ml|service)$/.test(path) || !/\.\w+$/.test(path),
+  );
+  const roots = ["README.md", "CONTRIBUTING.md", "SECURITY.md"];
+  const files = [...paths, ...roots];
+  const texts = await Promise.all(files.map(async (path) => ({ path, text: await readFile(path, "utf8") })));
+  expect(files.length).toBeGreaterThan(1_000);
+  expect(texts.flatMap(({ path, text }) => (text.match(UNNAMED) ?? []).map((found) => `${path}: ${found}`))).toEqual(
+    [],
+  );
+});

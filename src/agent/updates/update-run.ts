@@ -152,7 +152,7 @@ export class AgentUpdateRun {
     const { request, version } = handedOver;
     const state = this.#releases();
     const answer = answerTo(request, releasesFolder);
-    // After a restart nobody works on a request that is not the last one.
+    // After a restart no process works on a request that is not the last one.
     const isLost = this.#askedAtMs === undefined && lastRequest(stateDir)?.id !== request;
     const isLate = this.#askedAtMs !== undefined && clock.monotonic() - this.#askedAtMs > ANSWER_TIMEOUT_MS;
     if (this.#askedAtMs === undefined && !isLost) this.#askedAtMs = clock.monotonic();

@@ -19,7 +19,7 @@ const LEASE = "alerts";
 /** An instance that dies leaves alerts to another one after this time. */
 const LEASE_MS = 15_000;
 const LOOK_INTERVAL_MS = 1_000;
-/** Pause between two looks at accounts that have no routes, so that nobody is told. Shorter than the lease. */
+/** Pause between two looks at accounts that have no routes, so that no person is told. Shorter than the lease. */
 const UNTOLD_INTERVAL_MS = 10_000;
 /** Pause between two looks at an account; longer for one of which much is the matter. */
 const ACCOUNT_INTERVAL_MS = 2_000;

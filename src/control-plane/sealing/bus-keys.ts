@@ -11,7 +11,7 @@ import { logStoreError } from "../store/unavailable.ts";
 
 /** How often the keys and the time of the database are read. */
 const READ_INTERVAL_MS = 10_000;
-/** At most this often for a key that is not known: anyone on the bus can name one. */
+/** At most this often for a key that is not known: any client of the bus can name one. */
 const MIN_READ_INTERVAL_MS = 1_000;
 /** A new key seals after this time, when all instances have read it. */
 export const ACTIVE_AFTER_MS = 30_000;

@@ -115,7 +115,7 @@ export interface AlertStore {
   /** Returns an alert that fires or is over. */
   find(accountId: string, id: string): Promise<StoredAlert | undefined>;
   countFiring(accountId: string): Promise<{ readonly firing: number; readonly unacknowledged: number }>;
-  /** Returns how many alerts that fire nobody had acknowledged. The entry is stored if there are any. */
+  /** Returns how many firing alerts were not acknowledged before. The entry is stored if there are any. */
   acknowledge(
     accountId: string,
     of: { readonly ids: readonly string[] } | { readonly groupId: string },

@@ -10,7 +10,7 @@ export const SHORT_INTERRUPTION_S = 60;
 export const MAX_INTERVALS_PER_DAY = 24;
 
 /**
- * When devices were connected. The database writes it with the sessions, whoever opens, ends or resumes them: what is on record
+ * When devices were connected. The database writes it with the sessions, on every path that opens, ends or resumes them: what is on record
  * as open is the session. Removed with its asset.
  */
 export interface ConnectivityStore {

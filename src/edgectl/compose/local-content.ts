@@ -33,7 +33,7 @@ export function addLocalFile(
   if (bytes && rights) addFile(value, target, bytes, service, { ...settings, ...rights });
 }
 
-/** Everybody may read a file in an app but one that others may not read here: that keeps its rights and its owner. */
+/** All users in an app may read a file, but one that others may not read here: that keeps its rights and its owner. */
 function rightsOf(value: Value, name: string, local: LocalFiles): FileSettings | undefined {
   try {
     const mode = local.modeOf(name);

@@ -44,7 +44,7 @@ export async function startForward(options: ForwardOptions): Promise<Forward> {
   let servers: readonly Server[];
   try {
     if (localPort !== undefined) servers = await listen(accept, localPort, addresses);
-    // A port below 1024 may not be used by everybody.
+    // Not every user may use a port below 1024.
     else servers = await listen(accept, port, addresses).catch(() => listen(accept, 0, addresses));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

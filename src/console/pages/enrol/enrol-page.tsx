@@ -54,7 +54,7 @@ function Change({ auto_accept: before }: EnrolmentSettings): ReactNode {
       </Text>
       <Checkbox
         label="Accept devices automatically"
-        description="Everybody who may register an asset, or has an enrolment code, can then have what fleets deliver to such an asset, with values that are secret. For devices that come into service untouched."
+        description="All who may register an asset, or have an enrolment code, can then have what fleets deliver to such an asset, with values that are secret. For devices that come into service untouched."
         checked={isAutomatic}
         onChange={({ currentTarget }) => setAutomatic(currentTarget.checked)}
       />

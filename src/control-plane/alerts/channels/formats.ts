@@ -62,7 +62,7 @@ function sign(secret: string, content: string): string {
   return createHmac("sha256", key).update(content).digest("base64");
 }
 
-/** Names of others mention nobody and format nothing. */
+/** A name in a message mentions no user and formats nothing. */
 function escapeSlack(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

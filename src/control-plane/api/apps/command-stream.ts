@@ -16,8 +16,8 @@ import { sendEvents, sendFailure } from "../event-stream.ts";
 
 const HEADERS = idempotencyHeaders(
   "A repeated request joins the stream of the first one's deployment and gets its outcome. If that has failed for a reason that " +
-    "may pass (`retryable` in the table of errors), it begins another one instead. A key counts for the whole account, whoever " +
-    "sends it, and is remembered as long as the deployment, by default 90 days after its end. A request for another asset or " +
+    "may pass (`retryable` in the table of errors), it begins another one instead. A key counts for all clients of the " +
+    "account, and is remembered as long as the deployment, by default 90 days after its end. A request for another asset or " +
     "app, or with another command or body, is refused with `IdempotencyKeyReused`.",
   PREFER,
 );

@@ -86,7 +86,7 @@ export function changeEnrolmentSettings(api: Api, { store, clock }: ApiContext):
         operationId: "changeEnrolmentSettings",
         summary: "Change Enrolment Settings",
         description:
-          "Changes the settings of the account. With `auto_accept`, everybody who may register an asset or has an enrolment code can " +
+          "Changes the settings of the account. With `auto_accept`, all who may register an asset or have an enrolment code can " +
           "have what fleets deliver to such an asset, with values that are secret. Devices that wait already go on waiting.",
         tags: ["Assets"],
         headers: ifMatchHeaders,

@@ -27,7 +27,7 @@ import { toRolloutBody } from "./rollout-resource.ts";
 
 const headers = idempotencyHeaders(
   "A repeated request returns the rollout of the first one; a different request with the same key is refused with " +
-    "`IdempotencyKeyReused`. A key counts for one fleet, whoever of the account sends it, and is remembered for the fleet's newest " +
+    "`IdempotencyKeyReused`. A key counts for one fleet and all clients of the account, and is remembered for the fleet's newest " +
     "100 rollouts. With `dry_run` it has no effect.",
 );
 

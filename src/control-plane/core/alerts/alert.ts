@@ -15,7 +15,7 @@ export interface OpenAlert {
   readonly condition: AlertCondition;
   readonly severity: AlertSeverity;
   readonly subject: AlertSubject;
-  /** `pending`: its condition has not held for long enough. Nobody is told of it. */
+  /** `pending`: its condition has not held for long enough. No person is told of it. */
   readonly state: "pending" | "firing";
   /** Since when the condition holds. */
   readonly sinceMs: number;

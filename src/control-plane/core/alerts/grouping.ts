@@ -123,7 +123,7 @@ function overflow(groups: readonly AlertGroup[], nowMs: number): AlertGroup | un
 export interface GroupCounts {
   readonly total: number;
   readonly open: number;
-  /** Of the open ones, those that nobody has acknowledged. */
+  /** Of the open ones, those that no person has acknowledged. */
   readonly unacknowledged: number;
 }
 
@@ -144,7 +144,7 @@ export function nextGroupStep(
   const { sends, sentTotal, openedAtMs, lastSentAtMs = openedAtMs } = group;
   const { total, open, unacknowledged } = counts;
   const closed = { message: undefined, nextAtMs: undefined, isClosed: true };
-  // Nobody was told of it, or nobody wants to hear of its end.
+  // No person was told of it, or the route does not send ends.
   if (!route || (open === 0 && (sends === 0 || !route.send_resolved))) return closed;
   const at = (message: GroupStep["message"], dueMs: number, nextAtMs?: number): GroupStep => {
     const dueAfterQuiet = quietEndMs(route, group.severity, Math.max(dueMs, nowMs)) ?? dueMs;

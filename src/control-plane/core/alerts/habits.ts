@@ -11,7 +11,7 @@ const MAX_LEVEL = 2 * FLAPPING_PER_HOUR;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Pauses shorter than this are nobody's habit. */
+/** Pauses shorter than this are no habit. */
 const MIN_PAUSE_MS = 15 * 60_000;
 const MAX_PAUSES = 8;
 const PAUSE_MEMORY_MS = 14 * DAY_MS;
@@ -83,7 +83,7 @@ export interface Outage {
 
 /**
  * Returns since when a device is gone that was last seen at a time. One that was there until the service went is counted from the
- * service's return: nobody knows how it was meanwhile.
+ * service's return: how it was meanwhile is unknown.
  */
 export function absentSinceMs(lastSeenMs: number, { fromMs, untilMs }: Outage): number {
   return lastSeenMs >= fromMs && lastSeenMs < untilMs ? untilMs : lastSeenMs;

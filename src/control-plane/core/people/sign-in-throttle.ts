@@ -17,7 +17,7 @@ export const SOURCE_POLICY: PausePolicy = { free: 20, firstPauseS: 1, maxPauseS:
 
 /** Maximum of what is remembered. */
 export const MAX_REMEMBERED_PAUSES = 50_000;
-/** One failure is everybody's own; the other instances of the service need not know of it. */
+/** A single failure counts at its own instance only; the other instances of the service need not know of it. */
 const MIN_SHARED_FAILURES = 2;
 
 /** Failures that other instances of the service count, by the name of what they count for. */

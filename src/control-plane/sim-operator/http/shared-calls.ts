@@ -34,7 +34,7 @@ export class SharedCalls<T> {
     const controller = new AbortController();
     const call = { result: start(controller.signal), controller, waiting: 0 };
     this.#going.set(key, call);
-    // Also handles a rejection after everybody has given up.
+    // Also handles a rejection after all callers have given up.
     const forget = (): void => this.#forget(key, call);
     call.result.then(forget, forget);
     return call;

@@ -17,7 +17,7 @@ import { COUNT_TARGETS, type CountRow, toCount } from "./target-counts.ts";
 
 /** Longest time before its end at which a key is told of, in seconds. */
 const KEY_NOTICE_S = 7 * 86_400;
-/** A key that lasts for no longer is renewed by whoever made it. */
+/** A key that lasts for no longer is renewed by the client that made it. */
 const MIN_KEY_LIFE_S = 14 * 86_400;
 /** How long a rollout that has failed is told of unless another one follows. */
 const ROLLOUT_MEMORY_MS = 7 * 86_400_000;

@@ -27,7 +27,7 @@ export const ACCOUNTS = /* sql */ `
     created_by TEXT,
     -- The user whose log-in in a browser made the key; it falls with the user.
     login_user_id TEXT,
-    -- The user, or the key of nobody, that the line of makers of a key begins with; NULL: itself.
+    -- The user, or the key of no person, that the line of makers of a key begins with; NULL: itself.
     origin_id TEXT,
     -- Whether it falls with the person that is its origin.
     is_personal INTEGER NOT NULL DEFAULT 0 CHECK (is_personal IN (0, 1))

@@ -84,7 +84,7 @@ export const ASSETS = /* sql */ `
     instance_id TEXT,
     last_seen_at INTEGER,
     agent_version TEXT,
-    -- Why somebody should look at it, a bit for each.
+    -- Why it needs attention, a bit for each reason.
     reasons INTEGER NOT NULL DEFAULT 0,
     -- Deployments that wait for the device.
     waiting INTEGER NOT NULL DEFAULT 0,

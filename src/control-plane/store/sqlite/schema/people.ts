@@ -4,7 +4,7 @@ export const PEOPLE = /* sql */ `
     id TEXT PRIMARY KEY,
     account_id TEXT NOT NULL REFERENCES accounts (id),
     email TEXT NOT NULL,
-    -- The address as it is compared. It belongs to one user of the service, since nobody names an account to sign in.
+    -- The address as it is compared. It belongs to one user of the service, since people name no account to sign in.
     email_key TEXT NOT NULL UNIQUE,
     name TEXT NOT NULL,
     role TEXT NOT NULL CHECK (role IN ('viewer', 'installer', 'operator', 'admin')),
