@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from "prom-client";
 import { VERSION } from "../../lib/version.ts";
-import { compareVersions } from "../../protocol/agents/version-order.ts";
+import { compareVersions, isVersion } from "../../protocol/agents/version-order.ts";
 import { memberStateSchema } from "../../protocol/fleets/fleet-member.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -150,17 +150,21 @@ function registerStoreFigures({
   };
 }
 
-/** Returns the most frequent versions with the number of their devices, and the sum of all others. */
+/**
+ * Returns the most frequent versions with the number of their devices, and the sum of all others. What is none of a release is
+ * not shown: a device may say anything.
+ */
 function shownVersions(versions: ReadonlyMap<string, number>): readonly (readonly [string, number])[] {
-  const all = [...versions];
-  const others = all.slice(SHOWN_VERSIONS).reduce((sum, [, count]) => sum + count, 0);
-  return [...all.slice(0, SHOWN_VERSIONS), ...(others > 0 ? [["other", others] as const] : [])];
+  const shown = [...versions].filter(([version]) => isVersion(version)).slice(0, SHOWN_VERSIONS);
+  const all = [...versions.values()].reduce((sum, count) => sum + count, 0);
+  const others = all - shown.reduce((sum, [, count]) => sum + count, 0);
+  return others > 0 ? [...shown, ["other", others]] : shown;
 }
 
 function countBehind(versions: ReadonlyMap<string, number>, releases: readonly string[]): number {
   const [newest] = releases.toSorted((one, other) => compareVersions(other, one));
   if (newest === undefined) return 0;
-  const older = [...versions].filter(([version]) => compareVersions(version, newest) < 0);
+  const older = [...versions].filter(([version]) => isVersion(version) && compareVersions(version, newest) < 0);
   return older.reduce((sum, [, count]) => sum + count, 0);
 }
 

@@ -161,6 +161,7 @@ test("no label tells of an asset, an app, a key or an account, and their values 
     status: /^([1-5]xx|Success|Fail)$/,
     operation: /^[a-zA-Z]+\.[a-zA-Z]+$/,
     version: /^v?\d+\.\d+\.\d+$/,
+    agent_version: /^(other|\d[\dA-Za-z.+~]{0,63})$/,
     le: /^(\+Inf|[\d.e-]+)$/,
     code: /^(none|other|[A-Z][A-Za-z]+)$/,
   };

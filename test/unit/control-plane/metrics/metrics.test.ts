@@ -150,10 +150,14 @@ test("devices are counted by the version of their agent with a bounded number of
   expect(await devices("other")).toBe(80 + 79 + 78 + 77 + 76);
   // 1.0.0 to 1.9.0, since 1.10.0 is the newest release.
   expect(await value("edge_control_devices_behind")).toBe(100 + 99 + 98 + 97 + 96 + 95 + 94 + 93 + 92 + 91);
-  versions = new Map([["1.19.0", 3]]);
+  versions = new Map([
+    ["1.19.0", 3],
+    ["what a device says", 2],
+  ]);
   releases = [];
   await clock.advance(STORE_FIGURES_MS);
-  expect([await devices("1.19.0"), await devices("1.0.0"), await devices("other")]).toEqual([3, undefined, undefined]);
+  expect([await devices("1.19.0"), await devices("1.0.0"), await devices("other")]).toEqual([3, undefined, 2]);
+  expect(await devices("what a device says")).toBeUndefined();
   expect(await value("edge_control_devices_behind")).toBe(0);
 });
 
