@@ -22,6 +22,7 @@ import type { StoreHarness } from "./harness.ts";
 import { idempotencyContract } from "./idempotency-contract.ts";
 import { portableContract } from "./portable-contract.ts";
 import { preconditionsContract } from "./preconditions-contract.ts";
+import { unchangedContract } from "./unchanged-contract.ts";
 import { instancesContract } from "./instances-contract.ts";
 import { leasesContract } from "./leases-contract.ts";
 import { loginRequestsContract } from "./login-requests-contract.ts";
@@ -62,6 +63,7 @@ export function storeContract(harness: StoreHarness): void {
   browsersContract(harness);
   assetSettingsContract(harness);
   preconditionsContract(harness);
+  unchangedContract(harness);
   idempotencyContract(harness);
   operatorSimsContract(harness);
   simCredentialsContract(harness);

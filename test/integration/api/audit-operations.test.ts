@@ -120,8 +120,10 @@ test("each operation of the document that changes something writes an entry for 
       secrets.push(String(body["device_token"]));
       return call(control, "POST", `/v1/assets/${String(body["uuid"])}/accept`, key);
     },
-    "PATCH /v1/enrolment-settings": async () =>
-      call(control, "PATCH", "/v1/enrolment-settings", key, { auto_accept: false }),
+    "PATCH /v1/enrolment-settings": async () => {
+      await send("PATCH", "/v1/enrolment-settings", { auto_accept: true });
+      return send("PATCH", "/v1/enrolment-settings", { auto_accept: false });
+    },
     "POST /v1/assets/:asset_id/edge/apps": async () =>
       call(control, "POST", await apps(), key, { ...app(), ...registryAuth() }),
     "POST /v1/assets/:asset_id/edge/apply": async () =>
@@ -234,7 +236,7 @@ test("each operation of the document that changes something writes an entry for 
     "PUT /v1/assets/:asset_id/sims/:sim_type/allowance": () =>
       send("PUT", path("sims/supersim/allowance"), { bytes: 5 }),
     "DELETE /v1/assets/:asset_id/sims/:sim_type/allowance": () => send("DELETE", path("sims/supersim/allowance")),
-    "PATCH /v1/data-plan-settings": () => send("PATCH", "/v1/data-plan-settings", { deployments: "ignore" }),
+    "PATCH /v1/data-plan-settings": () => send("PATCH", "/v1/data-plan-settings", { deployments: "wait" }),
     "PUT /v1/assets/:asset_id/tags": () => send("PUT", path("tags"), { role: "kiosk" }),
     "PATCH /v1/assets/:asset_id/tags": () => send("PATCH", path("tags"), { region: "north" }),
     "PUT /v1/assets/:asset_id/hold": () => send("PUT", path("hold"), { reason: "Pump test" }),
@@ -293,6 +295,7 @@ test("each operation of the document that changes something writes an entry for 
   const rollouts = "POST /v1/fleets/:fleet/rollouts/:rollout_id";
   /** What the operation needs before it. */
   const first: Record<string, readonly string[]> = {
+    "PATCH /v1/enrolment-settings": ["settings.changed"],
     [`${rollouts}/pause`]: ["rollout.created"],
     [`${rollouts}/resume`]: ["rollout.created", "rollout.paused"],
     [`${rollouts}/advance`]: ["rollout.created"],

@@ -56,7 +56,9 @@ const FIND_ACCEPTED = "SELECT 1 AS found FROM asset_states WHERE asset_uuid = ? 
 /** Only if they have not changed meanwhile. */
 const SAVE_BOOTS = "UPDATE assets SET boots = ? WHERE uuid = ? AND coalesce(boots, '') = ?";
 const FORGET_BOOTS = "UPDATE assets SET boots = NULL WHERE uuid = ? AND boots IS NOT NULL";
-const DESCRIBE = "UPDATE assets SET name = coalesce(?, name), type = coalesce(?, type) WHERE uuid = ?";
+const DESCRIBE = /* sql */ `
+  UPDATE assets SET name = coalesce(?1, name), type = coalesce(?2, type)
+  WHERE uuid = ?3 AND (name <> coalesce(?1, name) OR type <> coalesce(?2, type))`;
 const REMOVE_USAGE = "DELETE FROM usage_series WHERE iccid IN (SELECT iccid FROM sims WHERE asset_uuid = ?)";
 const REMOVE = "DELETE FROM assets WHERE uuid = ?";
 

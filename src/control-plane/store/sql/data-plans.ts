@@ -150,9 +150,11 @@ export class SqlDataPlanStore implements DataPlanStore {
     const lock = lockAccount(this.#executor);
     await this.#executor.transact(function* (): Work<void> {
       yield* one(lock, [accountId]);
-      if (precondition) precondition((yield* one<SettingsRow>(READ_SETTINGS, [accountId]))?.deployments ?? "ignore");
-      const changed = yield* change(SET_SETTINGS, [accountId, deployments]);
-      if (changed > 0) yield* recordAudit(audit);
+      const before = (yield* one<SettingsRow>(READ_SETTINGS, [accountId]))?.deployments ?? "ignore";
+      precondition?.(before);
+      if (before === deployments) return;
+      yield* change(SET_SETTINGS, [accountId, deployments]);
+      yield* recordAudit(audit);
     });
   }
 }

@@ -35,7 +35,7 @@ const USE = /* sql */ `
 const SET_TOKEN = "UPDATE assets SET next_device_token_hash = ?, next_may_replace = ? WHERE uuid = ?";
 const FIND_CONNECTED = "SELECT 1 AS found FROM asset_states WHERE asset_uuid = ? AND last_seen_at IS NOT NULL";
 const READ_AUTO_ACCEPT = "SELECT auto_accept FROM accounts WHERE id = ?";
-const SET_AUTO_ACCEPT = "UPDATE accounts SET auto_accept = ? WHERE id = ?";
+const SET_AUTO_ACCEPT = "UPDATE accounts SET auto_accept = ?1 WHERE id = ?2 AND auto_accept <> ?1";
 
 interface AutoAcceptRow {
   readonly auto_accept: number;

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { MemberStateName } from "../../../protocol/fleets/fleet-member.ts";
 import type { SelectorTerm } from "../../../protocol/fleets/selector.ts";
 import type { Fleet, Revision } from "../../core/fleets/fleet.ts";
@@ -38,7 +39,7 @@ import {
 } from "./fleet-row.ts";
 import { MemberList } from "./fleet-members.ts";
 import { lockAccount } from "./keys.ts";
-import { change, one, type Work } from "./statement.ts";
+import { change, one, type Value, type Work } from "./statement.ts";
 
 const COUNT = "SELECT count(*) AS fleets FROM fleets WHERE account_id = ?";
 const FIND = `SELECT ${FLEET_COLUMNS} FROM fleets f WHERE f.account_id = ? AND f.name = ?`;
@@ -126,16 +127,8 @@ export class SqlFleetStore implements FleetStore {
       if (!before || !fields) return before;
       const after: Fleet = { ...before, ...fields, version: before.version + 1 };
       if (after.name !== before.name && (yield* one(FIND_NAME, [after.accountId, after.name]))) return "name_taken";
-      yield* change(UPDATE, [
-        after.name,
-        after.selector,
-        JSON.stringify(after.apps),
-        JSON.stringify(after.strategy),
-        after.onDrift,
-        after.stableRevision ?? null,
-        after.pausedReason ?? null,
-        id,
-      ]);
+      if (isDeepStrictEqual(valuesOf(after), valuesOf(before))) return before;
+      yield* change(UPDATE, [...valuesOf(after), id]);
       if (audit) yield* recordAudit(audit);
       yield* appendAccountEvents(after.accountId, [{ type: "fleet.changed", fleet: after.name }]);
       return after;
@@ -268,4 +261,10 @@ export class SqlFleetStore implements FleetStore {
   async listOwners(assetUuid: string): Promise<readonly AppOwner[]> {
     return this.#executor.all<AppOwner>(LIST_OWNERS, [assetUuid]);
   }
+}
+
+/** The columns that `UPDATE` sets. */
+function valuesOf({ name, selector, apps, strategy, onDrift, stableRevision, pausedReason }: Fleet): readonly Value[] {
+  const texts = [name, selector, JSON.stringify(apps), JSON.stringify(strategy), onDrift];
+  return [...texts, stableRevision ?? null, pausedReason ?? null];
 }

@@ -177,6 +177,7 @@ export class SqlKeyStore implements KeyStore {
       const until = expiresAt === undefined ? before.expiresAt : (expiresAt ?? undefined);
       const after = { ...before, name: name ?? before.name, expiresAt: earlier(until, yield* makerEnd(before)) };
       if (renewal && (yield* isOneTooMany(before, after, row.login_user_id, renewal))) return "too_many";
+      if (after.name === before.name && after.expiresAt === before.expiresAt) return before;
       yield* change(CHANGE, [after.name, after.expiresAt ?? null, id]);
       if (expiresAt !== undefined) yield* boundMade(after);
       yield* appendAccountEvents(accountId, [{ type: "key.changed", key_id: id }]);

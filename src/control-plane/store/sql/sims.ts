@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { SimType } from "../../../protocol/assets/sim.ts";
 import type { Asset, SimState } from "../../core/asset.ts";
 import { simIdentifiersOf } from "../../core/identifier.ts";
@@ -8,7 +9,7 @@ import { appendAssetEvent } from "./append-events.ts";
 import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, pendingText, toAsset } from "./asset-row.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
-import { change, type Work } from "./statement.ts";
+import { change, one, type Work } from "./statement.ts";
 
 /** Words that the operator does not give anew were for the status of before. */
 const SET_STATE = /* sql */ `
@@ -16,6 +17,7 @@ const SET_STATE = /* sql */ `
     next_check_at_ms = coalesce(CAST(?4 AS BIGINT), next_check_at_ms),
     operator_status = coalesce(?5, CASE WHEN status = ?1 THEN operator_status END)
   WHERE asset_uuid = ?6 AND kind = ?7`;
+const FIND_STATE = "SELECT status, network_group, pending FROM sims WHERE asset_uuid = ? AND kind = ?";
 const RECORD_CHECK = /* sql */ `
   UPDATE sims SET status = ?, network_group = coalesce(?, network_group), pending = ?, operator_status = ?,
     plan_due_ms = CASE WHEN allowance_bytes IS NOT DISTINCT FROM CAST(? AS BIGINT) THEN plan_due_ms ELSE 0 END,
@@ -40,6 +42,12 @@ const FIND = `${ENTRY} WHERE a.account_id = ? AND a.uuid = ? AND d.kind = ?`;
 const FREE_IDENTIFIER = "DELETE FROM identifiers WHERE asset_uuid = ? AND value = ?";
 const RELEASE = "DELETE FROM sims WHERE asset_uuid = ? AND kind = ? AND iccid = ?";
 const FIND_ICCID = "SELECT asset_uuid FROM sims WHERE iccid = ? LIMIT 1";
+
+interface StateRow {
+  readonly status: string;
+  readonly network_group: string | null;
+  readonly pending: string | null;
+}
 
 interface EntryRow extends AssetRow, AllowanceRow {
   readonly kind: SimType;
@@ -85,8 +93,11 @@ export class SqlSimStore implements SimStore {
     const told = [nextCheckAtMs ?? null, operatorStatus ?? null];
     const values = [status, networkGroup ?? null, pendingText(pending), ...told, assetUuid, type];
     await this.#executor.transact(function* (): Work<void> {
+      const before = yield* one<StateRow>(FIND_STATE, [assetUuid, type]);
       if ((yield* change(SET_STATE, values)) === 0) return;
-      yield* appendAssetEvent(assetUuid, "sim.changed");
+      const after = yield* one<StateRow>(FIND_STATE, [assetUuid, type]);
+      if (!isDeepStrictEqual(before, after)) yield* appendAssetEvent(assetUuid, "sim.changed");
+      // The operator was told in any case.
       if (audit) yield* recordAudit(audit);
     });
   }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { codeState, type OneTimeCode } from "../../core/people/one-time-code.ts";
 import { emailKey, isLocalAdmin, type User } from "../../core/people/user.ts";
 import type { Role } from "../../core/people/roles.ts";
@@ -196,6 +197,7 @@ export class SqlUserStore implements UserStore {
       const holder = yield* one<UserRow>(FIND_BY_EMAIL, [emailKey(changes.email)]);
       if (holder && holder.id !== id) return { result: "email_taken" };
     }
+    if (isDeepStrictEqual(after, user)) return { result: "changed" };
     yield* this.#store(after);
     if (changes.role !== undefined || changes.isDisabled !== undefined || changes.passwordHash !== undefined)
       yield* change(REMOVE_SESSIONS, [id]);
