@@ -73,6 +73,16 @@ export const REQUIREMENTS = {
     program("prometheus", "scrapes the metrics of the control plane"),
     program("promtool", "checks the alert rules", ["prometheus"]),
   ],
+  dbus: [
+    program("dbus-daemon", "a bus of its own for tests", ["dbus-daemon", "dbus"]),
+    program("busctl", "calls of D-Bus, as on devices", ["systemd"]),
+    {
+      name: "python3-dbusmock",
+      purpose: "stands in for services of the system, such as ModemManager",
+      isPresent: () => existsSync("/usr/lib/python3/dist-packages/dbusmock"),
+      packages: ["python3-dbusmock"],
+    },
+  ],
   openssl: [program("openssl", "certificates for TLS tests")],
   chromium: [program("chromium", "opens the console as an operator does")],
   faketime: [

@@ -17,6 +17,7 @@ export const NEEDS: Readonly<Record<string, readonly TestNeed[]>> = {
   "test/support/device/device-image.ts": ["devices", "engine"],
   "test/support/device/device.ts": ["docker-command"],
   "test/support/device/emulate-arm64.ts": ["arm64"],
+  "test/support/mock-modem-manager.ts": ["dbus"],
   "test/support/docker-socket.ts": ["engine"],
   "test/support/images/busybox.ts": ["busybox"],
   "test/support/link/certificates.ts": ["openssl"],

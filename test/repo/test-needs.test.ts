@@ -7,7 +7,9 @@ import { MAIN, isBelow, readTiers } from "../../scripts/test/tiers.ts";
 
 /** Programs that are not on every machine, as a test names them when it starts one or looks for one. */
 const PROGRAMS: Readonly<Record<string, TestNeed>> = {
+  busctl: "dbus",
   chromium: "chromium",
+  "dbus-daemon": "dbus",
   docker: "docker-command",
   "docker-compose": "docker-compose",
   "docker-registry": "registry",

@@ -31,6 +31,7 @@ import { kernelClockReader } from "../host/clock-facts.ts";
 import { readBootId } from "../host/boot-id.ts";
 import { deviceFactsReader } from "../host/device-facts.ts";
 import { createLinuxHost } from "../host/linux-host.ts";
+import { ModemManager } from "../host/modem-manager.ts";
 import { StateWatch } from "../host/state-watch.ts";
 import { createLinuxNetwork } from "../host/network.ts";
 import { BudgetGate } from "../ledger/budget-gate.ts";
@@ -180,7 +181,7 @@ function openBase({ config, logger, log }: Start, owned: AsyncDisposableStack) {
     rebuild: opened.rebuild,
     crashGuard: owned.use(new CrashGuard({ store, bootId, clock, logger, maxCrashes })),
     host: createLinuxHost(),
-    health: openHealth({ stateDir: config.state_dir, telemetry: config.telemetry, clock, random: Math.random, logger }),
+    health: openHealth({ config, modem: new ModemManager(), clock, random: Math.random, logger }),
     stateWatch: new StateWatch({ directory: config.state_dir, clock, logger }),
     scrubber: new StoreScrubber({ store, removeExpiredQuarantine: opened.removeExpiredQuarantine, clock, logger }),
   };

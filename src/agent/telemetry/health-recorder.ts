@@ -13,6 +13,8 @@ const SAMPLES_PER_ROW = (HEALTH_ROW_S * 1_000) / SAMPLE_INTERVAL_MS;
 export interface HealthRecorderOptions {
   /** `undefined`: nothing is recorded. */
   readonly sampler: { sample(): HealthSample } | undefined;
+  /** Asked once for each row. */
+  readonly modem?: { read(signal: AbortSignal): Promise<HealthSample | undefined> };
   readonly ring: Pick<HealthRing, "add" | "rows">;
   /** What is sent of it. */
   readonly reports?: HealthReports | undefined;
@@ -35,7 +37,7 @@ export class HealthRecorder {
 
   /** Runs until the signal aborts. Never rejects. What was sampled since the last row is lost then. */
   async run(signal: AbortSignal): Promise<void> {
-    const { sampler, clock } = this.#options;
+    const { sampler, modem, clock } = this.#options;
     if (!sampler) return;
     // The processors' use is measured from here on.
     sampler.sample();
@@ -45,7 +47,8 @@ export class HealthRecorder {
       if (signal.aborted) return;
       samples.push(sampler.sample());
       if (samples.length < SAMPLES_PER_ROW) continue;
-      this.#keep(samples);
+      const heard = await modem?.read(signal);
+      this.#keep(heard ? [...samples, heard] : samples);
       samples = [];
     }
   }

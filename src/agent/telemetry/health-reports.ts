@@ -1,6 +1,6 @@
 import { type Clock, unixNow } from "../../lib/clock.ts";
-import { HEALTH_KEPT_S } from "../../protocol/link/device-health.ts";
-import { combineRows, type HealthRow } from "../../protocol/link/health-points.ts";
+import { HEALTH_KEPT_S, REPORTED_HEALTH_METRICS } from "../../protocol/link/device-health.ts";
+import { combineRows, type HealthRow, type HealthSpreads } from "../../protocol/link/health-points.ts";
 import { encodeHealthMessage, HEALTH_REPORT_ROW_S, MAX_HEALTH_ROWS } from "../../protocol/link/health-rows.ts";
 
 const DAY_MS = 86_400_000;
@@ -43,11 +43,20 @@ export class HealthReports {
     const from = Math.max(afterAt === undefined ? 0 : afterAt + HEALTH_REPORT_ROW_S, now - HEALTH_KEPT_S);
     // A row is sent when nothing more comes to it.
     const complete = Math.floor(now / HEALTH_REPORT_ROW_S) * HEALTH_REPORT_ROW_S;
-    const found = ring.rows().filter(({ at }) => at >= from && at < complete);
+    const found = ring
+      .rows()
+      .filter(({ at }) => at >= from && at < complete)
+      .map(({ at, spreads }) => ({ at, spreads: reported(spreads) }));
     // The oldest first; the rest goes with the next message.
     const rows = combineRows(found, HEALTH_REPORT_ROW_S).slice(0, MAX_HEALTH_ROWS);
     const newest = rows.at(-1);
     this.#earliestMs = clock.monotonic() + (newest ? 1 : WAITING_PART) * this.#intervalMs;
     return newest && { bytes: encodeHealthMessage(rows), newestAt: newest.at };
   }
+}
+
+function reported(spreads: HealthSpreads): HealthSpreads {
+  return Object.fromEntries(
+    REPORTED_HEALTH_METRICS.flatMap((metric) => (spreads[metric] ? [[metric, spreads[metric]]] : [])),
+  );
 }

@@ -7,7 +7,7 @@ import {
   MAX_HEALTH_VALUE,
   MIN_HEALTH_VALUE,
 } from "../../protocol/link/device-health.ts";
-import type { HealthSpreads } from "../../protocol/link/health-points.ts";
+import type { HealthSpreads, Spread } from "../../protocol/link/health-points.ts";
 import type { NumberedHealthRow } from "../core/health/health-row.ts";
 
 /** Size of one row. A sector has whole ones, so that a power cut leaves a row or the one before it. */
@@ -19,7 +19,7 @@ const value = z.number().min(MIN_HEALTH_VALUE).max(MAX_HEALTH_VALUE);
 const slotSchema = z.tuple([
   z.int().min(1),
   z.int().min(0),
-  z.array(z.tuple([value, value, value]).nullable()).max(HEALTH_METRICS.length),
+  z.array(z.union([value, z.tuple([value, value, value])]).nullable()).max(HEALTH_METRICS.length),
 ]);
 
 /**
@@ -69,11 +69,18 @@ export class HealthRing {
 
 function formatSlot({ number, at, spreads }: NumberedHealthRow): Buffer {
   const slot = Buffer.alloc(SLOT_BYTES, " ");
-  const text = JSON.stringify([number, at, HEALTH_METRICS.map((metric) => spreads[metric] ?? null)]);
+  const text = JSON.stringify([number, at, HEALTH_METRICS.map((metric) => toColumn(spreads[metric]))]);
   if (text.length >= SLOT_BYTES) throw new Error("a row of the health history is too long");
   slot.write(text, "latin1");
   slot.write("\n", SLOT_BYTES - 1);
   return slot;
+}
+
+/** A value that did not change, or was measured once, is a number. */
+function toColumn(spread: Spread | undefined): Spread | number | null {
+  if (!spread) return null;
+  const [min, , max] = spread;
+  return min === max ? min : spread;
 }
 
 function parseSlot(text: string): NumberedHealthRow | undefined {
@@ -82,8 +89,8 @@ function parseSlot(text: string): NumberedHealthRow | undefined {
     const [number, at, columns] = slotSchema.parse(JSON.parse(text));
     const spreads: HealthSpreads = {};
     for (const [index, metric] of HEALTH_METRICS.entries()) {
-      const spread = columns[index];
-      if (spread) spreads[metric] = spread;
+      const column = columns[index] ?? null;
+      if (column !== null) spreads[metric] = typeof column === "number" ? [column, column, column] : column;
     }
     return { number, at, spreads };
   } catch {

@@ -34,7 +34,7 @@ export class MachineSampler {
   /** The processors' use is that since the sample before: the first one has none. */
   sample(): HealthSample {
     const { memory, swap } = parseMemory(textOf(join(this.#proc, "meminfo")));
-    const found: Record<keyof HealthSample, number | undefined> = {
+    const found: Partial<Record<keyof HealthSample, number | undefined>> = {
       cpu_percent: this.#cpuPercent(),
       memory_percent: memory,
       swap_percent: swap,

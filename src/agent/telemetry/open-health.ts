@@ -2,21 +2,25 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { HealthRecorder } from "./health-recorder.ts";
+import { HealthRecorder, type HealthRecorderOptions } from "./health-recorder.ts";
 import { HealthReports } from "./health-reports.ts";
 import { HealthRing } from "./health-ring.ts";
 import { MachineSampler } from "./machine-sampler.ts";
 
 export interface OpenHealthOptions {
-  readonly stateDir: string;
-  readonly telemetry: { readonly health: boolean; readonly health_reports_per_day: number };
+  readonly config: {
+    readonly state_dir: string;
+    readonly telemetry: { readonly health: boolean; readonly health_reports_per_day: number };
+  };
+  readonly modem: HealthRecorderOptions["modem"] & object;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
 }
 
 /** The health history of this machine. One that is switched off removes what was recorded, and records nothing. */
-export function openHealth({ stateDir, telemetry, clock, random, logger }: OpenHealthOptions): HealthRecorder {
+export function openHealth({ config, modem, clock, random, logger }: OpenHealthOptions): HealthRecorder {
+  const { state_dir: stateDir, telemetry } = config;
   const path = join(stateDir, "health.ring");
   const ring = new HealthRing(path);
   if (!telemetry.health) {
@@ -25,5 +29,6 @@ export function openHealth({ stateDir, telemetry, clock, random, logger }: OpenH
   }
   const perDay = telemetry.health_reports_per_day;
   const reports = perDay > 0 ? new HealthReports({ ring, perDay, clock, random }) : undefined;
-  return new HealthRecorder({ sampler: new MachineSampler({ directory: stateDir }), ring, reports, clock, logger });
+  const sampler = new MachineSampler({ directory: stateDir });
+  return new HealthRecorder({ sampler, modem, ring, reports, clock, logger });
 }

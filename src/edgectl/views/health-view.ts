@@ -13,6 +13,10 @@ const KNOWN: Readonly<Record<string, readonly [header: string, unit: string]>> =
   inodes_percent: ["INODES", " %"],
   temperature_celsius: ["TEMP", " °C"],
   throttled_percent: ["THROTTLED", " %"],
+  signal_percent: ["SIGNAL", " %"],
+  rsrp_dbm: ["RSRP", " dBm"],
+  rsrq_db: ["RSRQ", " dB"],
+  sinr_db: ["SINR", " dB"],
 };
 
 /** Renders a table with a row for each point: means, with the highest values where they differ. */

@@ -10,12 +10,22 @@ export const HEALTH_METRICS = [
   "inodes_percent",
   "temperature_celsius",
   "throttled_percent",
+  "signal_percent",
+  "rsrp_dbm",
+  "rsrq_db",
+  "sinr_db",
 ] as const;
+/** What a device sends only when it is asked: it changes all the time, and `signal_percent` says the same in fewer bytes. */
+const ASKED_FOR = ["rsrp_dbm", "rsrq_db", "sinr_db"] as const;
+export const REPORTED_HEALTH_METRICS: readonly HealthMetric[] = HEALTH_METRICS.filter(
+  (metric) => !ASKED_FOR.some((other) => other === metric),
+);
 const healthMetricSchema = z.enum(HEALTH_METRICS).meta({
   id: "HealthMetric",
   description:
     "What was measured: use of the processors, of memory, of swap, and of the file system with the agent's state, by bytes and by inodes; " +
-    "the highest temperature of the machine's sensors; and how often the processor was throttled, where the machine says so.",
+    "the highest temperature of the machine's sensors; how often the processor was throttled, where the machine says so; and the signal " +
+    "of the modem, where ModemManager runs.",
 });
 export type HealthMetric = z.output<typeof healthMetricSchema>;
 
@@ -26,7 +36,7 @@ const DEFAULT_HEALTH_POINTS = 96;
 export const HEALTH_KEPT_S = 48 * 3_600;
 export const HEALTH_ROW_S = 300;
 /** Bounds of every value. */
-export const MIN_HEALTH_VALUE = -100;
+export const MIN_HEALTH_VALUE = -200;
 export const MAX_HEALTH_VALUE = 1_000;
 
 const time = z.int().min(0).max(MAX_UNIX_SECONDS);

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { zstdCompressSync } from "node:zlib";
 import { z } from "zod";
+import { parseModems } from "../../../src/agent/host/modem-manager.ts";
 import { parseConfig } from "../../../src/agent/config/load.ts";
 import { parseAnswer } from "../../../src/agent/engine/docker/get.ts";
 import { readJsonLines } from "../../../src/agent/engine/docker/json-lines.ts";
@@ -175,14 +176,16 @@ export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
       "src/agent/cli/read-json.ts",
       "src/agent/enrolment/new-config.ts",
       "src/agent/telemetry/take-readings.ts",
+      "src/agent/host/modem-manager.ts",
       "src/control-plane/config/load-config.ts",
     ],
     inputs: () =>
       jsonInputs("file", [
         ['{"x":', "}"],
         ['{"registries":', "}"],
+        ['{"data":[{"x":', "}]}"],
       ]),
-    run: (bytes) => each([parseConfig, parseAppFile], (parse) => parse(bytes.toString(), "f")),
+    run: (bytes) => each([parseConfig, parseAppFile, parseModems], (parse) => parse(bytes.toString(), "f")),
   },
   {
     name: "archives copied to an app",

@@ -54,12 +54,12 @@ describe("rows", () => {
       encodeHealthRows([{ at: 900, spreads: { cpu_percent: [-1e300, 0.4, 7.5], disk_percent: [1, 2, 1e300] } }], 900),
       900,
     ) ?? [undefined];
-    expect(row?.spreads).toEqual({ cpu_percent: [-100, 0, 8], disk_percent: [1, 2, 1_000] });
+    expect(row?.spreads).toEqual({ cpu_percent: [-200, 0, 8], disk_percent: [1, 2, 1_000] });
   });
 
   test("of a newer peer are understood, but for the metrics behind those known here", () => {
-    // One row at 900, eight columns: the first has one value, 2; the others have none, but for the last: one value, -1.
-    const bits = ["1", "0".repeat(23) + "1", "0001001", "01", "00101", "00".repeat(6), "01", "010"].join("");
+    // One row at 900, twelve columns: the first has one value, 2; the others have none, but for the last: one value, -1.
+    const bits = ["1", "0".repeat(23) + "1", "0001101", "01", "00101", "00".repeat(10), "01", "010"].join("");
     expect(decodeHealthRows(bytesOf(bits), 900)).toEqual([{ at: 900, spreads: { cpu_percent: [2, 2, 2] } }]);
   });
 });

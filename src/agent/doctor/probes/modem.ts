@@ -1,22 +1,43 @@
 import { readdir, readFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
-import { findModem, isModemControl, isModemInterface, type ModemInterface } from "../../core/host/modem.ts";
+import {
+  findModem,
+  isModemControl,
+  isModemInterface,
+  isWeak,
+  type ModemInterface,
+  modemObstacle,
+  modemText,
+} from "../../core/host/modem.ts";
+import { ModemManager } from "../../host/modem-manager.ts";
 import { bad, good, type Probe, warning } from "../probe.ts";
 import { interfacesUp } from "../../net/interfaces.ts";
 
 const NEXT =
   "Check SIM, antenna, APN and PIN. Where ModemManager runs: mmcli -m any shows state and signal; nmcli shows the connection.";
 
+const WEAK_NEXT =
+  "Check the antenna, its cable and its place: below -115 dBm or with a SINR below 0 dB links are slow and drop.";
+
 /** The SIM modem, if there is one, is connected. */
-export const probeModem: Probe = async () => {
+export const probeModem: Probe = async (_context, signal) => {
   // What cannot be listed has no modem.
-  const [interfaces, devices] = await Promise.all([modemInterfaces(), readdir("/dev").catch(() => [])]);
+  const [interfaces, devices, reading] = await Promise.all([
+    modemInterfaces(),
+    readdir("/dev").catch(() => []),
+    new ModemManager().read(signal),
+  ]);
   const hasOtherRoute = interfacesUp().some((name) => !isModemInterface(name));
   const found = findModem({ controls: devices.filter(isModemControl), interfaces, hasOtherRoute });
   if (found.kind === "none") return good("There is none.");
-  if (found.kind === "up") return good(found.text);
-  return found.matters ? bad(found.text, NEXT) : warning(`${found.text} The device is connected another way.`, NEXT);
+  const heard = reading && modemText(reading);
+  const text = heard ? `${found.text} ${heard}.` : found.text;
+  if (found.kind === "up") return reading && isWeak(reading) ? warning(`${text} That is weak.`, WEAK_NEXT) : good(text);
+  const obstacle = reading && modemObstacle(reading);
+  const why = obstacle ? `${text} ${obstacle.text}` : text;
+  const next = obstacle?.next ?? NEXT;
+  return found.matters ? bad(why, next) : warning(`${why} The device is connected another way.`, next);
 };
 
 async function modemInterfaces(directory: string = "/sys/class/net"): Promise<ModemInterface[]> {

@@ -1,4 +1,4 @@
-import { HEALTH_METRICS } from "../../../protocol/link/device-health.ts";
+import { REPORTED_HEALTH_METRICS } from "../../../protocol/link/device-health.ts";
 import type { HealthRow } from "../../../protocol/link/health-points.ts";
 import { decodeHealthRows, encodeHealthRows, HEALTH_REPORT_ROW_S } from "../../../protocol/link/health-rows.ts";
 import type { HistoryRange } from "../../core/connectivity.ts";
@@ -15,10 +15,10 @@ const SAVE_DAY = /* sql */ `
   INSERT INTO health_days (asset_uuid, day, interval_s, content) VALUES (?, ?, ?, ?)
   ON CONFLICT (asset_uuid, day) DO UPDATE SET interval_s = excluded.interval_s, content = excluded.content`;
 const SAVE_LATEST = /* sql */ `
-  INSERT INTO device_health (asset_uuid, account_id, at, recent, ${HEALTH_METRICS.join(", ")})
-  VALUES (?, ?, ?, ?${", ?".repeat(HEALTH_METRICS.length)})
+  INSERT INTO device_health (asset_uuid, account_id, at, recent, ${REPORTED_HEALTH_METRICS.join(", ")})
+  VALUES (?, ?, ?, ?${", ?".repeat(REPORTED_HEALTH_METRICS.length)})
   ON CONFLICT (asset_uuid) DO UPDATE
-    SET at = excluded.at, recent = excluded.recent, ${HEALTH_METRICS.map((metric) => `${metric} = excluded.${metric}`).join(", ")}`;
+    SET at = excluded.at, recent = excluded.recent, ${REPORTED_HEALTH_METRICS.map((metric) => `${metric} = excluded.${metric}`).join(", ")}`;
 const FIND_RECENT = "SELECT recent FROM device_health WHERE asset_uuid = ?";
 const LIST = /* sql */ `
   SELECT interval_s, content FROM health_days WHERE asset_uuid = ? AND day BETWEEN ? AND ? ORDER BY day`;
@@ -90,7 +90,7 @@ function* addRows(dialect: Dialect, assetUuid: string, rows: readonly HealthRow[
   const recent = recentRows(before, rows);
   const newest = recent.at(-1);
   if (!newest || newest === before.at(-1)) return added;
-  const means = HEALTH_METRICS.map((metric) => newest.spreads[metric]?.[1] ?? null);
+  const means = REPORTED_HEALTH_METRICS.map((metric) => newest.spreads[metric]?.[1] ?? null);
   const content = encodeHealthRows(recent, HEALTH_REPORT_ROW_S);
   yield* change(SAVE_LATEST, [assetUuid, asset.account_id, newest.at, content, ...means]);
   return added;

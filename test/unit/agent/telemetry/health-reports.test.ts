@@ -174,6 +174,10 @@ const BUSY = (count: number): HealthSpreads => ({
   inodes_percent: spread(12, 0, 0),
   temperature_celsius: spread(52 + random(4), 3, 6),
   throttled_percent: count % 40 === 0 ? [0, 20, 100] : [0, 0, 0],
+  signal_percent: spread(64 + random(4), 0, 0),
+  rsrp_dbm: spread(-101 + random(6), 0, 0),
+  rsrq_db: spread(-11 + random(3), 0, 0),
+  sinr_db: spread(8 + random(5), 0, 0),
 });
 const RESTING = (): HealthSpreads => ({
   cpu_percent: spread(2 + random(1), 1, 4),
@@ -189,8 +193,8 @@ const JUMPING = (count: number): HealthSpreads =>
 test.each([
   ["of a busy gateway with three apps", BUSY, 24, 700, MAX_BYTES_A_DAY],
   ["of a gateway that rests", RESTING, 24, 500, 800],
-  ["of one where every value jumps in every row", JUMPING, 24, 2_000, 4_400],
-  ["of a busy gateway, four times a day", BUSY, 4, 400, 950],
+  ["of one where every value jumps in every row", JUMPING, 24, 2_000, 5_000],
+  ["of a busy gateway, four times a day", BUSY, 4, 400, 1_100],
 ])("the history %s costs a known number of bytes a day", async (_what, spreadsOf, perDay, least, most) => {
   const gateway = device(perDay);
   const bytes: number[] = [];

@@ -106,8 +106,8 @@ describe("the recorder", () => {
     new HealthRing(path).add({ at: START, spreads: { cpu_percent: [1, 1, 1] } });
     const clock = new FakeClock(START * 1000);
     const off = openHealth({
-      stateDir: directory.path,
-      telemetry: { health: false, health_reports_per_day: 24 },
+      config: { state_dir: directory.path, telemetry: { health: false, health_reports_per_day: 24 } },
+      modem: { read: () => Promise.resolve(undefined) },
       clock,
       random: Math.random,
       logger: captureLogText().logger,

@@ -48,6 +48,7 @@ export const HISTORY = /* sql */ `
     inodes_percent INTEGER,
     temperature_celsius INTEGER,
     throttled_percent INTEGER,
+    signal_percent INTEGER,
     -- The rows of the last hours, as in health_days.
     recent BYTEA NOT NULL
   ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);

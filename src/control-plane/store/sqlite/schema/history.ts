@@ -73,6 +73,7 @@ export const HISTORY = /* sql */ `
     inodes_percent INTEGER,
     temperature_celsius INTEGER,
     throttled_percent INTEGER,
+    signal_percent INTEGER,
     -- The rows of the last hours, as in health_days.
     recent BLOB NOT NULL
   ) STRICT, WITHOUT ROWID;
