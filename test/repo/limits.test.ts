@@ -107,6 +107,7 @@ import { JSON_LIMITS, MAX_NESTING_DEPTH } from "../../src/protocol/values/bounde
 import { MAX_STREAM_CREDIT, MAX_STREAMS_PER_CONNECTION } from "../../src/protocol/link/streams.ts";
 import { MAX_PAGE_ENTRIES, MAX_PAGE_MS } from "../../src/control-plane/api/usage/list-usages.ts";
 import { CONNECTIVITY_KEPT_DAYS, MAX_INTERVALS_PER_DAY } from "../../src/control-plane/store/connectivity.ts";
+import { MAX_METRIC_ASSETS } from "../../src/control-plane/api/history/device-metrics.ts";
 import { MAX_HEALTH_AGE_S, MAX_HEALTH_AHEAD_S, OLD_HEALTH_ROW_S } from "../../src/control-plane/core/health-days.ts";
 import { HEALTH_KEPT_DAYS, QUARTER_ROWS_KEPT_DAYS } from "../../src/control-plane/store/health.ts";
 import { HEALTH_REPORT_ROW_S } from "../../src/protocol/link/health-rows.ts";
@@ -166,6 +167,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "report of one device": mib(MAX_FRAME_BYTES),
   "data usage kept of one device": `${mib(MAX_LEDGER_BYTES)}, 400 days, 500 deployments`,
   "times when one device was connected": `${MAX_INTERVALS_PER_DAY} a day, for ${CONNECTIVITY_KEPT_DAYS} days`,
+  "assets of one response with metrics of devices": count(MAX_METRIC_ASSETS),
   "how one device was": `${86_400 / HEALTH_REPORT_ROW_S} rows a day for ${QUARTER_ROWS_KEPT_DAYS} days, ${86_400 / OLD_HEALTH_ROW_S} for ${HEALTH_KEPT_DAYS} days; of the last ${MAX_HEALTH_AGE_S / 3_600} h, at most ${MAX_HEALTH_AHEAD_S} s ahead`,
   "acknowledgement of a deployment by the device": `\`ack_timeout_s\`, ${config.ack_timeout_s} s`,
   "a deployment in all": `\`deployment_timeout_s\`, ${config.deployment_timeout_s / 60} min`,

@@ -26,6 +26,7 @@ import { getAuditLog } from "./audit/get-audit-log.ts";
 import type { Route } from "./context.ts";
 import { enrolDevice } from "./enrolments/enrol-device.ts";
 import { getConnectivity } from "./history/connectivity.ts";
+import { getDeviceMetrics } from "./history/device-metrics.ts";
 import { getHealth } from "./history/health.ts";
 import { getUptime, listUptimes } from "./history/uptime.ts";
 import { createKey, getKey, listKeys, revokeKey, updateKey } from "./keys/keys.ts";
@@ -146,6 +147,7 @@ export const ROUTES: readonly Route[] = [
   getUptime,
   listUptimes,
   getHealth,
+  getDeviceMetrics,
   getUsage,
   listUsages,
   listSims,

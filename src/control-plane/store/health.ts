@@ -1,3 +1,4 @@
+import type { HealthMetric } from "../../protocol/link/device-health.ts";
 import type { HealthRow } from "../../protocol/link/health-points.ts";
 import type { HistoryRange } from "../core/connectivity.ts";
 
@@ -15,6 +16,12 @@ export interface StoredHealth {
   readonly rows: readonly HealthRow[];
 }
 
+/** The newest row of a device: its start, Unix seconds, and its means. */
+export interface NewestHealth {
+  readonly at: number;
+  readonly means: Partial<Readonly<Record<HealthMetric, number>>>;
+}
+
 /**
  * How devices were, from the rows that they sent: one record for each device and day, so that a device takes a bounded number of
  * bytes, whatever it sends. Removed with its asset.
@@ -27,6 +34,8 @@ export interface HealthStore {
   addRows(assetUuid: string, rows: readonly HealthRow[]): Promise<number>;
   /** Returns the rows of the days that the range touches. */
   listRows(assetUuid: string, range: HistoryRange): Promise<StoredHealth>;
+  /** Returns the newest row of those of these devices that have one. */
+  listNewest(assetUuids: readonly string[]): Promise<ReadonlyMap<string, NewestHealth>>;
   /** Makes rows of an hour of days before this one, at most `limit` days of one device each. Returns how many. */
   condenseDays(before: number, limit: number): Promise<number>;
   /** Removes condensed days before this one, at most `limit`. Returns how many. */

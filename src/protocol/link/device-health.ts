@@ -17,8 +17,9 @@ export const HEALTH_METRICS = [
 ] as const;
 /** What a device sends only when it is asked: it changes all the time, and `signal_percent` says the same in fewer bytes. */
 const ASKED_FOR = ["rsrp_dbm", "rsrq_db", "sinr_db"] as const;
-export const REPORTED_HEALTH_METRICS: readonly HealthMetric[] = HEALTH_METRICS.filter(
-  (metric) => !ASKED_FOR.some((other) => other === metric),
+export type ReportedHealthMetric = Exclude<HealthMetric, (typeof ASKED_FOR)[number]>;
+export const REPORTED_HEALTH_METRICS = HEALTH_METRICS.filter(
+  (metric): metric is ReportedHealthMetric => !ASKED_FOR.some((other) => other === metric),
 );
 const healthMetricSchema = z.enum(HEALTH_METRICS).meta({
   id: "HealthMetric",

@@ -77,6 +77,21 @@ export function healthContract(harness: StoreHarness): void {
       expect(await healthAt(store, uuid)).toBe(T0 + 96 * QUARTER);
     });
 
+    test("has the means of the newest row of many devices", async () => {
+      await using store = await openWithAccounts(harness);
+      const { uuid } = await register(store, someAsset());
+      const { uuid: other } = await register(store, someAsset());
+      const { uuid: none } = await register(store, someAsset());
+      await store.health.addRows(uuid, [row(1), { at: row(2).at, spreads: { disk_percent: [1, 2, 3] } }]);
+      await store.health.addRows(other, rows(7));
+      expect(await store.health.listNewest([uuid, none])).toEqual(
+        new Map([[uuid, { at: T0 + 2 * QUARTER, means: { disk_percent: 2 } }]]),
+      );
+      const means = { cpu_percent: 8, temperature_celsius: -5 };
+      expect((await store.health.listNewest([other, uuid])).get(other)).toEqual({ at: T0 + 7 * QUARTER, means });
+      expect(await store.health.listNewest([])).toEqual(new Map());
+    });
+
     test("makes hours of what is old, in batches, and removes what is older, but what is new never", async () => {
       await using store = await openWithAccounts(harness);
       const { uuid } = await register(store, someAsset());

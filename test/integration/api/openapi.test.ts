@@ -110,6 +110,7 @@ test("has every endpoint of the specification and the decisions", () => {
     "GET /v1/fleets/{fleet}/rollouts/{rollout_id}",
     "GET /v1/fleets/{fleet}/rollouts/{rollout_id}/events",
     "GET /v1/fleets/{fleet}/rollouts/{rollout_id}/targets",
+    "GET /v1/metrics/devices",
     "GET /v1/network-groups",
     "GET /v1/oidc/callback",
     "GET /v1/oidc/start",

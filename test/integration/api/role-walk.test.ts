@@ -38,6 +38,7 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "GET /v1/assets/{asset_id}/connectivity": row("viewer", 200, 404),
   "GET /v1/assets/{asset_id}/uptime": row("viewer", 200, 404),
   "GET /v1/uptime": row("viewer", 200),
+  "GET /v1/metrics/devices": row("viewer", 200),
   "GET /v1/assets/{asset_id}/health": row("viewer", 200, 404),
   "GET /v1/assets/{asset_id}/sims": row("viewer", 200, 404),
   "POST /v1/assets/{asset_id}/sims/{sim_type}/refresh": row("operator", 200, 404),

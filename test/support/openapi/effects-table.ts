@@ -303,6 +303,7 @@ export const TABLE: Readonly<Record<string, Row>> = {
   "GET /v1/assets/{asset_id}/uptime": read("viewer", "?from ?to ?per ?format"),
   "GET /v1/assets/{asset_id}/health": read("viewer", "?from ?to ?points ?source"),
   "GET /v1/uptime": read("viewer", `${PAGE} ?from ?to ?selector ?fleet ?format`),
+  "GET /v1/metrics/devices": read("viewer", "?selector"),
   "GET /v1/usages": read("viewer", `${PAGE} ?start_time ?end_time ?granularity`),
   "GET /v1/sims": read("viewer", `${PAGE} ?type ?attention`),
   "GET /v1/assets/{asset_id}/sims": read("viewer"),

@@ -68,6 +68,7 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "GET /v1/assets/:asset_id/connectivity": "assets.read",
   "GET /v1/assets/:asset_id/uptime": "assets.read",
   "GET /v1/uptime": "assets.read",
+  "GET /v1/metrics/devices": "assets.read",
   "GET /v1/assets/:asset_id/health": "apps.read",
   "GET /v1/sims": "assets.read",
   "GET /v1/usages": "usage.read",

@@ -1,9 +1,9 @@
-import { REPORTED_HEALTH_METRICS } from "../../../protocol/link/device-health.ts";
+import { REPORTED_HEALTH_METRICS, type ReportedHealthMetric } from "../../../protocol/link/device-health.ts";
 import type { HealthRow } from "../../../protocol/link/health-points.ts";
 import { decodeHealthRows, encodeHealthRows, HEALTH_REPORT_ROW_S } from "../../../protocol/link/health-rows.ts";
 import type { HistoryRange } from "../../core/connectivity.ts";
 import { addToDay, condense, dayOf, OLD_HEALTH_ROW_S, recentRows } from "../../core/health-days.ts";
-import type { HealthStore, StoredHealth } from "../health.ts";
+import type { HealthStore, NewestHealth, StoredHealth } from "../health.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
 import { change, one, type Work } from "./statement.ts";
@@ -22,6 +22,8 @@ const SAVE_LATEST = /* sql */ `
 const FIND_RECENT = "SELECT recent FROM device_health WHERE asset_uuid = ?";
 const LIST = /* sql */ `
   SELECT interval_s, content FROM health_days WHERE asset_uuid = ? AND day BETWEEN ? AND ? ORDER BY day`;
+const listNewestSql = ({ jsonTexts }: Dialect): string => /* sql */ `
+  SELECT asset_uuid, at, ${REPORTED_HEALTH_METRICS.join(", ")} FROM device_health WHERE asset_uuid IN ${jsonTexts("?")}`;
 const LIST_OLD = /* sql */ `
   SELECT asset_uuid, day, interval_s, content FROM health_days WHERE interval_s = ? AND day < ? ORDER BY day LIMIT ?`;
 const CONDENSE =
@@ -40,11 +42,18 @@ interface OldDayRow extends DayRow {
   readonly day: number;
 }
 
+interface NewestRow extends Readonly<Record<ReportedHealthMetric, number | null>> {
+  readonly asset_uuid: string;
+  readonly at: number;
+}
+
 export class SqlHealthStore implements HealthStore {
   readonly #executor: Executor;
+  readonly #listNewest: string;
 
   constructor(executor: Executor) {
     this.#executor = executor;
+    this.#listNewest = listNewestSql(executor.dialect);
   }
 
   async addRows(assetUuid: string, rows: readonly HealthRow[]): Promise<number> {
@@ -56,6 +65,18 @@ export class SqlHealthStore implements HealthStore {
     const days = await this.#executor.all<DayRow>(LIST, [assetUuid, dayOf(from), dayOf(to)]);
     const rowS = days.reduce((longest, { interval_s }) => Math.max(longest, interval_s), HEALTH_REPORT_ROW_S);
     return { rowS, rows: days.flatMap(rowsOf) };
+  }
+
+  async listNewest(assetUuids: readonly string[]): Promise<ReadonlyMap<string, NewestHealth>> {
+    const rows = await this.#executor.all<NewestRow>(this.#listNewest, [JSON.stringify(assetUuids)]);
+    return new Map(
+      rows.map((row) => {
+        const means = REPORTED_HEALTH_METRICS.flatMap((metric) =>
+          row[metric] === null ? [] : [[metric, row[metric]] as const],
+        );
+        return [row.asset_uuid, { at: row.at, means: Object.fromEntries(means) }];
+      }),
+    );
   }
 
   async condenseDays(before: number, limit: number): Promise<number> {

@@ -1,0 +1,142 @@
+import { z } from "zod";
+import { REPORTED_HEALTH_METRICS, type ReportedHealthMetric } from "../../../protocol/link/device-health.ts";
+import { HEALTH_REPORT_ROW_S } from "../../../protocol/link/health-rows.ts";
+import { invalidRequest } from "../../../protocol/errors/request-error.ts";
+import { selectorSchema, type SelectorTerm } from "../../../protocol/fleets/selector.ts";
+import { termsOf } from "../../fleets/plan-rollout.ts";
+import type { AssetCursor } from "../../core/asset-cursor.ts";
+import type { AssetWithState } from "../../store/assets.ts";
+import type { NewestHealth } from "../../store/health.ts";
+import { stateTime } from "../asset-resource.ts";
+import { accountOf } from "../auth.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { errors, messages } from "../docs/responses.ts";
+
+/** Assets of one response: about 7 MB of text. */
+export const MAX_METRIC_ASSETS = 10_000;
+const PAGE = 500;
+const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+const querySchema = z.strictObject({
+  selector: selectorSchema
+    .optional()
+    .meta({ description: "The assets that it matches; all of them if it is left out." }),
+});
+
+/** A metric of Prometheus for each of a device's. */
+const GAUGES: Readonly<
+  Record<ReportedHealthMetric, { readonly name: string; readonly help: string; readonly per: number }>
+> = {
+  cpu_percent: { name: "cpu_usage_ratio", help: "Use of all processors.", per: 100 },
+  memory_percent: { name: "memory_usage_ratio", help: "Memory that programs cannot have any more, of all.", per: 100 },
+  swap_percent: { name: "swap_usage_ratio", help: "Use of the swap.", per: 100 },
+  disk_percent: { name: "disk_usage_ratio", help: "Use of the file system with the agent's state.", per: 100 },
+  inodes_percent: { name: "inodes_usage_ratio", help: "Use of its inodes.", per: 100 },
+  temperature_celsius: { name: "temperature_celsius", help: "Highest temperature of the machine's sensors.", per: 1 },
+  signal_percent: { name: "modem_signal_ratio", help: "The modem's signal, as ModemManager estimates it.", per: 100 },
+  throttled_percent: { name: "throttled_ratio", help: "How often the processor was throttled.", per: 100 },
+};
+
+/** One asset with what is known of it. */
+interface Found extends AssetWithState {
+  /** The labels of its samples, with their braces. */
+  readonly labels: string;
+  readonly health: NewestHealth | undefined;
+}
+
+/** `GET /v1/metrics/devices`: how devices are, for Prometheus. */
+export function getDeviceMetrics(api: Api, context: ApiContext): void {
+  api.get(
+    "/v1/metrics/devices",
+    {
+      schema: {
+        operationId: "getDeviceMetrics",
+        summary: "Metrics of Devices",
+        description:
+          "How the devices of the account are, in the text format of Prometheus: whether they are connected, and the means of the newest " +
+          `15 minutes that each has sent. At most ${MAX_METRIC_ASSETS.toLocaleString("en")} assets; a selector makes them fewer.`,
+        tags: ["History"],
+        querystring: querySchema,
+        response: {
+          200: {
+            description: "The metrics, each with a sample for each asset.",
+            content: { "text/plain": messages(z.string(), ['edge_device_connected{asset="GW-1"} 1\n']) },
+          },
+          ...errors(),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { selector } = request.query;
+      const terms = selector === undefined ? [] : termsOf({ selector });
+      const found = await findAll(context, accountOf(request), terms);
+      return reply.type(CONTENT_TYPE).send(await render(found));
+    },
+  );
+}
+
+async function findAll(context: ApiContext, accountId: string, selector: readonly SelectorTerm[]): Promise<Found[]> {
+  const { store } = context;
+  const filter = { status: undefined, type: undefined, text: undefined, selector };
+  const found: Found[] = [];
+  for (let after: AssetCursor | undefined, isLast = false; !isLast;) {
+    const page = await store.assets.listAssets(accountId, filter, PAGE, after, stateTime(context));
+    const health = await store.health.listNewest(page.map(({ asset }) => asset.uuid));
+    for (const each of page) {
+      const { uuid, serialNumber } = each.asset;
+      found.push({ ...each, labels: labelsOf({ asset: serialNumber }), health: health.get(uuid) });
+    }
+    if (found.length > MAX_METRIC_ASSETS)
+      throw invalidRequest([{ path: "selector", reason: `must match at most ${MAX_METRIC_ASSETS} assets` }]);
+    const last = page.at(-1)?.asset;
+    isLast = page.length < PAGE;
+    after = last && { at: last.createdAt, uuid: last.uuid };
+  }
+  return found;
+}
+
+async function render(found: readonly Found[]): Promise<string> {
+  const parts: string[] = [];
+  const add = async (name: string, help: string, sampleOf: (each: Found) => number | undefined, labelsFor = labels) => {
+    parts.push(`# HELP edge_device_${name} ${help}\n# TYPE edge_device_${name} gauge\n`);
+    for (let from = 0; from < found.length; from += PAGE) {
+      for (const each of found.slice(from, from + PAGE)) {
+        const value = sampleOf(each);
+        if (value !== undefined) parts.push(`edge_device_${name}${labelsFor(each)} ${value}\n`);
+      }
+      // Ten thousand assets are a hundred thousand lines.
+      await new Promise(setImmediate);
+    }
+  };
+  await add("info", "Names of the asset.", () => 1, infoLabels);
+  await add("connected", "Whether the device is connected.", ({ state }) => (state.isConnected ? 1 : 0));
+  const lastSeen = "When the device was last known to be connected, or has connected.";
+  await add("last_seen_timestamp_seconds", lastSeen, ({ state }) => state.lastSeenAt);
+  const measured = "End of the 15 minutes whose means follow.";
+  await add("health_timestamp_seconds", measured, ({ health }) => health && health.at + HEALTH_REPORT_ROW_S);
+  for (const metric of REPORTED_HEALTH_METRICS) {
+    const { name, help, per } = GAUGES[metric];
+    await add(name, help, ({ health }) => {
+      const value = health?.means[metric];
+      return value === undefined ? undefined : value / per;
+    });
+  }
+  return parts.join("");
+}
+
+const labels = (each: Found): string => each.labels;
+
+function infoLabels({ asset: { serialNumber, uuid, name, type } }: Found): string {
+  return labelsOf({ asset: serialNumber, asset_id: uuid, name, type });
+}
+
+function labelsOf(values: Readonly<Record<string, string>>): string {
+  return `{${Object.entries(values)
+    .map(([name, value]) => `${name}="${escapeValue(value)}"`)
+    .join(",")}}`;
+}
+
+/** As the text format has it. */
+function escapeValue(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}
