@@ -56,7 +56,7 @@ async function answerQueries(device: FakeDevice): Promise<void> {
       const query = device.received[at];
       if (query?.type !== "query") continue;
       const isLog = query.what === "logs";
-      const line = { stream: "stdout", timestamp: "2026-11-20T10:00:00Z", text: LOG_LINE };
+      const line = { stream: "stdout", time: "2026-11-20T10:00:00Z", text: LOG_LINE };
       device.answer(query.query_id, isLog ? { lines: [line] } : { volumes: [], left_out: 0 });
       if (isLog) device.endQuery(query.query_id);
     }

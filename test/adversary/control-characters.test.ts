@@ -88,7 +88,7 @@ async function answerQueries(state: unknown, app: unknown): Promise<void> {
       if (device.isClosed) return;
       continue;
     }
-    const line = (stream: string) => ({ stream, timestamp: EVIL, text: `line ${EVIL}` });
+    const line = (stream: string) => ({ stream, time: EVIL, text: `line ${EVIL}` });
     const answers: Record<string, unknown> = {
       device: state,
       app: { app },

@@ -118,7 +118,7 @@ test("a log that is not followed ends, even if the device keeps sending", async 
   const path = `${edge.replace(/[^/]+\/edge$/, asset.uuid)}/edge/apps/web/logs?tail=10`;
   const asked = fetch(control.url + path, { headers: { "X-API-Key": account.apiKey, Accept: "text/plain" } });
   const { query_id } = await sender.next("query");
-  const line = { stream: "stdout", timestamp: "2026-11-20T10:00:00Z", text: "line" };
+  const line = { stream: "stdout", time: "2026-11-20T10:00:00Z", text: "line" };
   for (let count = 0; count < 50; count++) sender.answer(query_id, { lines: [line] });
   for (let count = 0; count < 500; count++) sender.answer(query_id, { lines: [] });
   const text = await (await asked).text();

@@ -35,7 +35,7 @@ async function deployTicker(name: string): Promise<void> {
 interface Entry {
   readonly stream: string;
   readonly text: string;
-  readonly timestamp: string;
+  readonly time: string;
 }
 
 /** Yields the lines of a log until the client disconnects. */

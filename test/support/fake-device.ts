@@ -210,8 +210,8 @@ export class FakeDevice implements AsyncDisposable {
   #answerLogs({ query_id: queryId, params }: FrameOf<"query">): void {
     if (!this.#logs) return;
     const { app } = params as { readonly app: string };
-    const timestamp = "2026-11-20T10:00:00Z";
-    this.answer(queryId, { lines: this.#logs(app).map((text) => ({ stream: "stdout", timestamp, text })) });
+    const time = "2026-11-20T10:00:00Z";
+    this.answer(queryId, { lines: this.#logs(app).map((text) => ({ stream: "stdout", time, text })) });
     this.endQuery(queryId);
   }
 

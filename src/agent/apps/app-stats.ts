@@ -118,5 +118,5 @@ function toStats(before: Sample, now: Sample, sizes: ReadonlyMap<string, number>
     const { state } = runState(container, clock.timeOfDay());
     return { app: name, state, ...usageBetween(earlier.get(name), usage), writable_bytes: sizes?.get(name) ?? null };
   });
-  return { at: Math.max(0, Math.floor(clock.timeOfDay() / 1000)), apps, omitted_apps: now.omitted };
+  return { measured_at: Math.max(0, Math.floor(clock.timeOfDay() / 1000)), apps, omitted_apps: now.omitted };
 }

@@ -19,7 +19,7 @@ export async function* readPreviousLog(
   source: AppLogSource,
   signal: AbortSignal,
 ): AsyncGenerator<AppLogBatch, AppLogEnd> {
-  const kept = source.previousLogs.read(app.name).filter(({ timestamp }) => isSince(timestamp, since));
+  const kept = source.previousLogs.read(app.name).filter(({ time }) => isSince(time, since));
   const container = await findAppContainer(app, source.engine, signal);
   const earlier = container && earlierRuns(container, since, source, signal);
   // Read twice instead of buffered: engines count the latest lines by the end of the log, and a log may be large.
@@ -62,7 +62,7 @@ async function* merge(
   const rest = kept.map((line) => ({ ...line, truncated: line.truncated === true }));
   for await (const batch of batches) {
     for (const line of batch) {
-      const at = nanoseconds(line.timestamp);
+      const at = nanoseconds(line.time);
       yield* rest.splice(0, countUntil(rest, at));
       yield line;
     }
@@ -73,10 +73,10 @@ async function* merge(
 /** Returns how many lines at the beginning are not later than this time. */
 function countUntil(lines: readonly LogLine[], at: bigint | undefined): number {
   if (at === undefined) return 0;
-  const later = lines.findIndex(({ timestamp }) => (nanoseconds(timestamp) ?? at) > at);
+  const later = lines.findIndex(({ time }) => (nanoseconds(time) ?? at) > at);
   return later === -1 ? lines.length : later;
 }
 
-function isSince(timestamp: string, since: bigint | undefined): boolean {
-  return since === undefined || (nanoseconds(timestamp) ?? since) >= since;
+function isSince(time: string, since: bigint | undefined): boolean {
+  return since === undefined || (nanoseconds(time) ?? since) >= since;
 }

@@ -9,6 +9,6 @@ import { maskLogLine } from "../engine/mask-log-lines.ts";
  * @param isFirst whether it is the first line of its stream: see `maskLogLine`
  */
 export function toReportedLine(line: LogLine, masker: SecretMasker, isFirst: boolean): LogLine {
-  const { stream, timestamp, truncated } = line;
-  return { stream, timestamp, text: printable(maskLogLine(line, masker, isFirst)), truncated };
+  const { stream, time, truncated } = line;
+  return { stream, time, text: printable(maskLogLine(line, masker, isFirst)), truncated };
 }

@@ -3,7 +3,7 @@ export interface LogLine {
   /** Always `stdout` for a container with a terminal. */
   readonly stream: "stdout" | "stderr";
   /** Time at which the engine read it, RFC 3339 in UTC with nanoseconds; empty if unknown. */
-  readonly timestamp: string;
+  readonly time: string;
   readonly text: string;
   /** Whether the end of the line was cut off. */
   readonly truncated: boolean;

@@ -133,6 +133,6 @@ export class LogChunks implements Disposable {
   }
 }
 
-function toWire({ stream, timestamp, text, truncated }: LogLine): AppLogLine {
-  return { stream, timestamp, text, ...(truncated && { truncated }) };
+function toWire({ stream, time, text, truncated }: LogLine): AppLogLine {
+  return { stream, time, text, ...(truncated && { truncated }) };
 }

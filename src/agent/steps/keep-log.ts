@@ -77,9 +77,9 @@ async function readMasked(
   const lines: AppLogLine[] = [];
   for await (const batch of engine.readLogs(id, { tail: MAX_KEPT_LINES, follow: false }, signal)) {
     for (const line of batch) {
-      const { stream, timestamp, truncated } = line;
+      const { stream, time, truncated } = line;
       const text = maskLogLine(line, masker, !begun.has(stream));
-      lines.push({ stream, timestamp, text, ...(truncated && { truncated }) });
+      lines.push({ stream, time, text, ...(truncated && { truncated }) });
       begun.add(stream);
     }
     lines.splice(0, lines.length - MAX_KEPT_LINES);

@@ -2,7 +2,7 @@ import type { AccountEvent } from "../../protocol/assets/account-event.ts";
 import { bitsOfOutcome } from "./attention.ts";
 import { codeOf, type Deployment, finishedAtMsOf, isFinished, progressOf, statusOf } from "./deployment.ts";
 
-type Unnumbered<E> = E extends unknown ? Omit<E, "id" | "at_ms"> : never;
+type Unnumbered<E> = E extends unknown ? Omit<E, "id" | "timestamp"> : never;
 
 /** An event of an account before it is stored. The store gives it its id and its time. */
 export type NewAccountEvent = Unnumbered<AccountEvent>;

@@ -32,8 +32,8 @@ export const PLAIN_TEXT: LogFormat = {
   failure: ({ code, message }) => `[the log ends here: ${singleLine(message)} (${code})]\n`,
 };
 
-function textLine({ timestamp, stream, text, truncated }: AppLogLine): string {
-  return `${singleLine(timestamp)} ${stream} ${singleLine(text)}${truncated ? " [cut off]" : ""}\n`;
+function textLine({ time, stream, text, truncated }: AppLogLine): string {
+  return `${singleLine(time)} ${stream} ${singleLine(text)}${truncated ? " [cut off]" : ""}\n`;
 }
 
 function omission({ omitted_lines: lines, omitted_bytes: bytes }: Omission): string {

@@ -13,7 +13,7 @@ export function formatLine(content: AccountStreamNote | AccountEvent): string {
 export function formatEvents(events: readonly StoredAccountEvent[]): Buffer {
   const lines = events.map(({ id, atMs, event }) => {
     const { type, ...about } = event;
-    return formatLine({ id: String(id), type, at_ms: atMs, ...about } as AccountEvent);
+    return formatLine({ id: String(id), type, timestamp: Math.floor(atMs / 1000), ...about } as AccountEvent);
   });
   return Buffer.from(lines.join(""));
 }

@@ -69,7 +69,7 @@ const NDJSON = "application/x-ndjson";
 const errorLineSchema = z.looseObject({ error: z.looseObject({ code: z.string(), message: z.string() }) });
 
 const entrySchema = z.union([
-  z.looseObject({ stream: z.string(), timestamp: z.string(), text: z.string() }),
+  z.looseObject({ stream: z.string(), time: z.string(), text: z.string() }),
   z.looseObject({ omitted_lines: z.number(), omitted_bytes: z.number() }),
   errorLineSchema,
 ]);
@@ -155,7 +155,7 @@ const usageSchema = z.looseObject({
 });
 
 const statsSchema = z.looseObject({
-  at: z.number(),
+  measured_at: z.number(),
   apps: z.array(usageSchema),
   omitted_apps: z.number().default(0),
 });

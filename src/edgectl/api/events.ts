@@ -5,7 +5,11 @@ import { requestOf } from "./request.ts";
 import { readMessages } from "./event-stream.ts";
 
 /** An event of the account, or a note of the stream: `hello` or `reset`. Later releases may send other types. */
-const accountEventSchema = z.looseObject({ type: z.string(), id: z.string().optional(), at_ms: z.number().optional() });
+const accountEventSchema = z.looseObject({
+  type: z.string(),
+  id: z.string().optional(),
+  timestamp: z.number().optional(),
+});
 export type AccountEvent = z.output<typeof accountEventSchema>;
 
 /**

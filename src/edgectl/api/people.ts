@@ -49,7 +49,7 @@ const resetSchema = z.looseObject({ reset: linkSchema });
 
 const auditEntrySchema = z.looseObject({
   id: z.string(),
-  at: z.number(),
+  timestamp: z.number(),
   actor: z.looseObject({ kind: z.string(), id: z.string(), name: z.string().optional() }),
   source: z.string().nullable(),
   action: z.string(),

@@ -94,7 +94,7 @@ function show(entry: LogEntry, printer: Printer, io: Io, timestamps: boolean): v
   if ("omitted_lines" in entry) {
     return printer.note(`${String(entry.omitted_lines)} lines were left out here, to spare the device's link.`);
   }
-  const line = `${timestamps ? `${sanitizeLine(entry.timestamp)} ` : ""}${sanitizeLine(entry.text)}`;
+  const line = `${timestamps ? `${sanitizeLine(entry.time)} ` : ""}${sanitizeLine(entry.text)}`;
   if (entry.stream === "stderr") io.stderr.write(`${line}\n`);
   else printer.line(line);
 }

@@ -121,13 +121,13 @@ function show({ printer }: Context, event: AccountEvent): void {
     printer.jsonLine(event);
     return;
   }
-  const { type, id, at_ms, ...facts } = event;
+  const { type, id, timestamp, ...facts } = event;
   if (type === "hello") return;
   if (type === "reset") {
     printer.note("Earlier events are no longer kept: fetch again what you know of the account.");
     return;
   }
-  const time = at_ms === undefined ? "-" : formatTime(Math.floor(at_ms / 1000));
+  const time = timestamp === undefined ? "-" : formatTime(timestamp);
   const parts = Object.entries(facts).map(
     ([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`,
   );

@@ -62,7 +62,7 @@ export function renderUser(user: User, theme: Theme): string {
 export function renderAudit(entries: readonly AuditEntry[], theme: Theme, width: number | undefined): string {
   if (entries.length === 0) return "No entries.";
   const columns: Column<AuditEntry>[] = [
-    { header: "TIME", cell: ({ at }) => formatTime(at) },
+    { header: "TIME", cell: ({ timestamp }) => formatTime(timestamp) },
     { header: "WHO", cell: ({ actor }) => sanitizeLine(`${actor.kind} ${actor.name ?? actor.id}`), canShrink: true },
     { header: "FROM", cell: ({ source }) => sanitizeLine(source ?? "-"), canShrink: true },
     { header: "ACTION", cell: ({ action }) => sanitizeLine(action) },

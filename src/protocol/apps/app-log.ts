@@ -11,7 +11,7 @@ const logStreamSchema = z.enum(["stdout", "stderr"]);
 export const appLogLineSchema = z
   .object({
     stream: logStreamSchema.meta({ description: "Where the app wrote the line." }),
-    timestamp: z
+    time: z
       .string()
       .max(64)
       .meta({

@@ -64,7 +64,7 @@ export type AppUsage = z.output<typeof appUsageSchema>;
 /** One `answer` to a `stats` query. */
 export const appStatsSchema = z
   .object({
-    at: unixSeconds("When it was measured, by the device's clock."),
+    measured_at: unixSeconds("When it was measured, by the device's clock."),
     apps: z.array(appUsageSchema).max(MAX_STATS_APPS).meta({ description: "By name." }),
     omitted_apps: z
       .int()

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { rolloutStateSchema } from "../fleets/rollout.ts";
 import { deploymentActionSchema } from "../deployments/deployment-action.ts";
+import { unixSeconds } from "../values/scalars.ts";
 import { attentionReasonSchema } from "./attention.ts";
 import { memberStateSchema } from "../fleets/fleet-member.ts";
 import { deploymentStepSchema, deploymentStatusSchema, errorCodeSchema } from "../deployments/deployment-event.ts";
@@ -8,7 +9,7 @@ import { deploymentStepSchema, deploymentStatusSchema, errorCodeSchema } from ".
 const asset = { asset_id: z.string().meta({ description: "UUID of the asset." }) };
 const numbered = {
   id: z.string().meta({ description: "Number of the event, which only rises in an account.", examples: ["4711"] }),
-  at_ms: z.int().min(0).meta({ description: "When it happened. Unix milliseconds, UTC." }),
+  timestamp: unixSeconds("When it happened."),
 };
 /** The `type` of an event, with what it means. */
 const typed = <T extends string>(type: T, description: string) => ({

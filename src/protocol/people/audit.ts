@@ -8,7 +8,7 @@ const auditActorKindSchema = z.enum(["user", "key", "command_line", "device", "s
 export const auditEntrySchema = z
   .strictObject({
     id: z.string().meta({ description: "Id of the entry." }),
-    at: unixSeconds("When it was done."),
+    timestamp: unixSeconds("When it was done."),
     actor: z
       .strictObject({
         kind: auditActorKindSchema.meta({ description: "What acted; `service` is the service itself." }),

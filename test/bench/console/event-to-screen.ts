@@ -42,7 +42,7 @@ export async function eventToScreen(rig: ConsoleRig, count: number): Promise<Ben
   const { uuid, token } = await addFirstAsset(rig);
   await using opened = await rig.open();
   using events = await openStream(`${rig.url}/v1/events`, { apiKey: rig.apiKey });
-  const watch = new Watch(opened, events);
+  const watch = new Watch(rig, opened, events);
   await watch.begin(`${rig.url}/assets`);
 
   const links: number[] = [];
@@ -107,12 +107,14 @@ async function deploy(rig: ConsoleRig, uuid: string, device: FakeDevice, fails: 
 
 /** What the page shows beside what the service has committed, one change after the other. */
 class Watch {
+  readonly #rig: ConsoleRig;
   readonly #opened: OpenedPage;
   readonly #events: EventStream;
   #seen = 0;
   #happened = 0;
 
-  constructor(opened: OpenedPage, events: EventStream) {
+  constructor(rig: ConsoleRig, opened: OpenedPage, events: EventStream) {
+    this.#rig = rig;
     this.#opened = opened;
     this.#events = events;
   }
@@ -144,6 +146,6 @@ class Watch {
       this.#happened = index + 1;
       return all[index];
     });
-    return found.at - event.at_ms;
+    return found.at - this.#rig.committedAtMs(event.id);
   }
 }

@@ -21,6 +21,8 @@ export interface ConsoleRig extends AsyncDisposable {
   open(): Promise<OpenedPage>;
   /** Changes the database as another process would. */
   change(statement: string, ...values: readonly string[]): void;
+  /** When the transaction of an event was, in Unix milliseconds. Its stream has seconds. */
+  committedAtMs(eventId: string): number;
 }
 
 export interface OpenedPage extends AsyncDisposable {
@@ -57,6 +59,10 @@ export async function startRig(assets: number): Promise<ConsoleRig> {
     change: (statement, ...values) => {
       using open = new DatabaseSync(database);
       open.prepare(statement).run(...values);
+    },
+    committedAtMs: (eventId) => {
+      using open = new DatabaseSync(database, { readOnly: true });
+      return Number(open.prepare("SELECT at_ms FROM account_events WHERE id = ?").get(eventId)?.["at_ms"]);
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };

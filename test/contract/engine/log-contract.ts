@@ -14,12 +14,12 @@ export function logContract(harness: () => EngineHarness): void {
       await waitForState(harness(), id, "its end", ({ status }) => status === "exited");
       const all = await collect(engine.readLogs(id, { tail: 10, follow: false }, unaborted));
       expect(all.map(({ text }) => text).toSorted()).toEqual(["cannot go on", "starting"]);
-      for (const { timestamp, truncated } of all) {
-        expect(timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
+      for (const { time, truncated } of all) {
+        expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
         expect(truncated).toBe(false);
       }
       const last = all.at(-1)!;
-      const since = nanoseconds(last.timestamp)!;
+      const since = nanoseconds(last.time)!;
       expect(await collect(engine.readLogs(id, { tail: 10, since, follow: false }, unaborted))).toContainEqual(last);
       expect(await collect(engine.readLogs(id, { tail: 10, since: since + 1n, follow: false }, unaborted))).toEqual([]);
     });
@@ -38,7 +38,7 @@ export function logContract(harness: () => EngineHarness): void {
         .toSorted((one, other) => Number(one - other))
         .at(-1)!;
       const before = await collect(engine.readLogs(id, { tail: Infinity, until, follow: false }, unaborted));
-      expect(before).toEqual(all.filter(({ timestamp }) => nanoseconds(timestamp)! < until).slice(0, before.length));
+      expect(before).toEqual(all.filter(({ time }) => nanoseconds(time)! < until).slice(0, before.length));
       expect(before.map(({ text }) => text)).toContain("starting");
       expect(await collect(engine.readLogs(id, { tail: Infinity, until: 1n, follow: false }, unaborted))).toEqual([]);
     });
@@ -70,7 +70,7 @@ export function logContract(harness: () => EngineHarness): void {
 
 /** In nanoseconds since 1970. */
 function timesOf(lines: readonly LogLine[]): bigint[] {
-  return lines.map(({ timestamp }) => nanoseconds(timestamp)!);
+  return lines.map(({ time }) => nanoseconds(time)!);
 }
 
 async function collect(batches: AsyncIterable<readonly LogLine[]>): Promise<LogLine[]> {

@@ -100,11 +100,11 @@ test.each(PAGES)("%s", async (name, path, text) => {
 test("lines of a log are text, and a long one is cut until somebody asks for all of it", async () => {
   await page.goto(`${system().control.url}/assets/${asset.uuid}/apps/web/log`);
   const { query_id: id } = await untilLogs();
-  const timestamp = new Date().toISOString();
+  const time = new Date().toISOString();
   const lines = [
-    { stream: "stdout", timestamp, text: LONG.slice(0, MAX_LINE), truncated: true },
-    { stream: "stderr", timestamp, text: "\u202Eafter\u2066 it" },
-    { stream: "stdout", timestamp, text: "the last line" },
+    { stream: "stdout", time, text: LONG.slice(0, MAX_LINE), truncated: true },
+    { stream: "stderr", time, text: "\u202Eafter\u2066 it" },
+    { stream: "stdout", time, text: "the last line" },
   ];
   device.answer(id, { lines });
   const log = page.getByRole("log");

@@ -166,7 +166,7 @@ const open = (asset: string, app: string) => page.goto(`${system().control.url}/
 
 const lineOf = (number: number) => ({
   stream: "stdout",
-  timestamp: new Date(1_790_000_000_000 + number).toISOString(),
+  time: new Date(1_790_000_000_000 + number).toISOString(),
   text: `line ${number} ${FILLING}`,
 });
 

@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => directory[Symbol.asyncDispose]());
 
-const line = (text: string): AppLogLine => ({ stream: "stdout", timestamp: "2026-11-22T08:00:00Z", text });
+const line = (text: string): AppLogLine => ({ stream: "stdout", time: "2026-11-22T08:00:00Z", text });
 const fileOf = (app: string): string => join(directory.path, "previous-logs", `${app}.jsonl`);
 const mode = (path: string): number => statSync(path).mode & 0o777;
 

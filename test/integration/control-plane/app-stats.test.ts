@@ -30,7 +30,7 @@ const usage = (app: string, memory = 1_000) => ({
   writable_bytes: null,
   processes: 7,
 });
-const stats = (at: number, ...apps: unknown[]) => ({ at, apps, omitted_apps: 0 });
+const stats = (measuredAt: number, ...apps: unknown[]) => ({ measured_at: measuredAt, apps, omitted_apps: 0 });
 
 async function connected(protocol?: number): Promise<{ device: FakeDevice } & TestAsset> {
   const asset = await control.asset(account);
@@ -69,11 +69,11 @@ describe("what the apps of a device use", () => {
     device.answer(id, stats(1, usage("web")));
     const log = await opening;
     expect(log.headers).toMatchObject({ "content-type": "application/x-ndjson; charset=utf-8" });
-    await log.until("the first", ({ text }) => text.includes('"at":1,'));
+    await log.until("the first", ({ text }) => text.includes('"measured_at":1,'));
     await clock.advance(15_000);
     await log.until("the sign of life", ({ text }) => text.endsWith("\n\n"));
     device.answer(id, stats(2, usage("web", 2_000)));
-    await log.until("the second", ({ text }) => text.includes('"at":2,'));
+    await log.until("the second", ({ text }) => text.includes('"measured_at":2,'));
     expect(lines(log)).toEqual([stats(1, usage("web")), stats(2, usage("web", 2_000))]);
     log[Symbol.dispose]();
     expect(await device.next("query_cancel")).toMatchObject({ query_id: id });
@@ -84,7 +84,7 @@ describe("what the apps of a device use", () => {
     const opening = open(uuid, "stats?follow=true");
     device.answer((await device.next("query")).query_id, stats(1, usage("web")));
     const log = await opening;
-    await log.until("the first", ({ text }) => text.includes('"at":1,'));
+    await log.until("the first", ({ text }) => text.includes('"measured_at":1,'));
     await device.cut();
     expect(await log.ended).toBe(true);
     expect(lines(log).at(-1)).toMatchObject({ error: { code: "DeviceNotReachable" } });
@@ -123,8 +123,8 @@ describe("what the apps of a device use", () => {
     await whileTimePasses(clock, device.flushed());
     log.thaw();
     expect(await whileTimePasses(clock, log.ended)).toBe(true);
-    const received = lines(log) as { at: number }[];
-    expect(received.at(-1)?.at).toBe(MANY);
+    const received = lines(log) as { measured_at: number }[];
+    expect(received.at(-1)?.measured_at).toBe(MANY);
     expect(received.length).toBeLessThan(MANY);
   });
 

@@ -24,7 +24,7 @@ const logs = (uuid: string, query = "", accept?: string, apiKey = account.apiKey
     ...(accept !== undefined && { headers: { Accept: accept } }),
   });
 
-const line = (text: string, stream = "stdout") => ({ stream, timestamp: "2026-11-20T10:00:00.123456789Z", text });
+const line = (text: string, stream = "stdout") => ({ stream, time: "2026-11-20T10:00:00.123456789Z", text });
 
 /** The lines of an NDJSON log so far. */
 const entries = (log: EventStream): unknown[] =>

@@ -59,7 +59,7 @@ function ndjson(entries: readonly unknown[], options: { readonly open?: true } =
 
 describe("edgectl apps stats", () => {
   test("shows what each app uses, and what is not known", async () => {
-    service.on(STATS, json(200, { at: 1_795_000_000, apps: [RUNNING, STOPPED], omitted_apps: 2 }));
+    service.on(STATS, json(200, { measured_at: 1_795_000_000, apps: [RUNNING, STOPPED], omitted_apps: 2 }));
     const { code, stdout, stderr } = await edgectl("apps", "stats", "GW-1");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout.split("\n")).toEqual([
@@ -74,15 +74,15 @@ describe("edgectl apps stats", () => {
   });
 
   test("of one app, as JSON", async () => {
-    service.on(STATS, json(200, { at: 1, apps: [RUNNING], omitted_apps: 0 }));
+    service.on(STATS, json(200, { measured_at: 1, apps: [RUNNING], omitted_apps: 0 }));
     const { stdout } = await edgectl("apps", "stats", "GW-1", "web", "--json");
-    expect(JSON.parse(stdout)).toEqual({ at: 1, apps: [RUNNING], omitted_apps: 0 });
+    expect(JSON.parse(stdout)).toEqual({ measured_at: 1, apps: [RUNNING], omitted_apps: 0 });
     expect(service.requests.at(-1)?.path).toBe("/v1/assets/GW-1/edge/stats?app=web");
   });
 
   test("live shows rates, one table for each measurement where the output is no terminal", async () => {
-    const one = { at: 1, apps: [RUNNING], omitted_apps: 0 };
-    service.on(STATS, ndjson([one, { ...one, at: 3 }]));
+    const one = { measured_at: 1, apps: [RUNNING], omitted_apps: 0 };
+    service.on(STATS, ndjson([one, { ...one, measured_at: 3 }]));
     const { code, stdout } = await edgectl("apps", "stats", "GW-1", "web", "--live", "--interval", "5");
     expect(code).toBe(0);
     expect(stdout.match(/NET in\/out\/s/g)).toHaveLength(2);
@@ -94,7 +94,7 @@ describe("edgectl apps stats", () => {
       asJson.stdout
         .trim()
         .split("\n")
-        .map((line) => (JSON.parse(line) as { at: number }).at),
+        .map((line) => (JSON.parse(line) as { measured_at: number }).measured_at),
     ).toEqual([1, 3]);
   });
 
@@ -102,7 +102,7 @@ describe("edgectl apps stats", () => {
     let isGone = false;
     service.on(STATS, (response, request) => {
       response.on("close", () => (isGone = true));
-      return ndjson([{ at: 1, apps: [RUNNING], omitted_apps: 0 }], { open: true })(response, request);
+      return ndjson([{ measured_at: 1, apps: [RUNNING], omitted_apps: 0 }], { open: true })(response, request);
     });
     await using command = user.start(["apps", "stats", "GW-1", "--live"], { env: env() });
     await waitFor("the first table", () => command.stdout().includes("web"));
@@ -113,7 +113,7 @@ describe("edgectl apps stats", () => {
 
   test("an end with an error is exit code 1, after what came before it", async () => {
     const error = { code: "DeviceNotReachable", message: "Device not reachable" };
-    service.on(STATS, ndjson([{ at: 1, apps: [RUNNING], omitted_apps: 0 }, { error }]));
+    service.on(STATS, ndjson([{ measured_at: 1, apps: [RUNNING], omitted_apps: 0 }, { error }]));
     const { code, stdout, stderr } = await edgectl("apps", "stats", "GW-1", "--live");
     expect([code, stdout]).toEqual([1, expect.stringContaining("web")]);
     expect(stderr).toContain("Device not reachable (DeviceNotReachable)");
@@ -127,7 +127,7 @@ describe("edgectl apps stats", () => {
 
 describe("edgectl apps logs --previous", () => {
   test("shows the log of earlier runs", async () => {
-    service.on(LOGS, ndjson([{ stream: "stdout", timestamp: "2026-11-20T10:00:00.5Z", text: "cannot go on" }]));
+    service.on(LOGS, ndjson([{ stream: "stdout", time: "2026-11-20T10:00:00.5Z", text: "cannot go on" }]));
     const { code, stdout, stderr } = await edgectl("apps", "logs", "GW-1", "web", "--previous");
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "cannot go on\n", stderr: "" });
     expect(service.requests.at(-1)?.path).toBe("/v1/assets/GW-1/edge/apps/web/logs?previous=true");

@@ -292,7 +292,7 @@ describe("edgectl apps remove, stop, start and restart", () => {
 });
 
 function line(text: string, out = "stdout") {
-  return { stream: out, timestamp: "2026-11-20T10:00:00.5Z", text };
+  return { stream: out, time: "2026-11-20T10:00:00.5Z", text };
 }
 
 describe("edgectl apps logs", () => {

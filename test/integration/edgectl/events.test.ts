@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { edgectlUser } from "../../support/edgectl/process.ts";
 import { json, type Respond, startScriptedService } from "../../support/edgectl/scripted-service.ts";
 
-const eventOf = (id: number) => ({ type: "asset.changed", id: String(id), at_ms: 1_000, asset_id: `a${id}` });
+const eventOf = (id: number) => ({ type: "asset.changed", id: String(id), timestamp: 1, asset_id: `a${id}` });
 
 /** A stream that the service ends after these events. */
 const streamOf =

@@ -159,7 +159,7 @@ test("control characters of what others wrote do not reach the terminal", async 
   const evil = `${ESCAPE}evil\u202e\u0007\n`;
   const entry = {
     id: "1",
-    at: 1_795_178_868,
+    timestamp: 1_795_178_868,
     actor: { kind: "user", id: evil, name: evil },
     source: evil,
     action: evil,
@@ -210,7 +210,7 @@ test("events are followed over a lost connection, each once, and shown up to now
     if (after === null) send({ type: "hello", id: "2" });
     const from = Number(after ?? 2);
     for (let id = from + 1; id <= from + 2 && id <= 4; id++)
-      send({ type: "asset.changed", id: String(id), at_ms: 1_795_178_868_000, asset_id: `a${ESCAPE}` });
+      send({ type: "asset.changed", id: String(id), timestamp: 1_795_178_868, asset_id: `a${ESCAPE}` });
     if (after !== "4") setImmediate(() => response.destroy());
   };
   service.on("GET /v1/events", respond);

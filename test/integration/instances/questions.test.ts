@@ -31,7 +31,7 @@ beforeEach(async () => {
 const path = (rest: string): string => `/v1/assets/${asset.uuid}/edge/${rest}`;
 const get = (instance: TestInstance, rest: string) => apiClient(instance, account).get(path(rest));
 
-const line = (text: string) => ({ stream: "stdout", timestamp: "2026-11-20T10:00:00Z", text });
+const line = (text: string) => ({ stream: "stdout", time: "2026-11-20T10:00:00Z", text });
 
 test("a question is answered by the device of another instance, which is reachable everywhere", async () => {
   const asked = get(second, "volumes");

@@ -74,7 +74,7 @@ export class FakeContainer {
     const timestamp = this.#clock.now();
     for (const text of texts) {
       // Lines written at one time have equal timestamps, as with a coarse clock.
-      this.#log.push({ stream: "stdout", timestamp: new Date(timestamp).toISOString(), text, truncated: false });
+      this.#log.push({ stream: "stdout", time: new Date(timestamp).toISOString(), text, truncated: false });
     }
   }
 
@@ -277,7 +277,7 @@ export class FakeContainer {
 }
 
 /** Whether a line's time is in the requested range. */
-export function isWithin({ timestamp }: LogLine, { since = 0n, until }: Pick<LogRequest, "since" | "until">): boolean {
-  const at = nanoseconds(timestamp) ?? 0n;
+export function isWithin({ time }: LogLine, { since = 0n, until }: Pick<LogRequest, "since" | "until">): boolean {
+  const at = nanoseconds(time) ?? 0n;
   return at >= since && (until === undefined || at < until);
 }

@@ -103,7 +103,7 @@ describe("the list of assets", () => {
       { assets: [row("a"), row("b")], next_cursor: "1" },
       { assets: [row("c")], next_cursor: null },
     ];
-    const event = { id: "1", at_ms: 1_795_000_000_999, asset_id: "c" };
+    const event = { id: "1", timestamp: 1_795_000_000, asset_id: "c" };
     const connected = applyEvent(pages, { ...event, type: "device.connected", agent_version: "2.0.0" });
     expect(connected[0]).toBe(pages[0]);
     expect(connected[1]?.assets).toEqual([{ ...row("c"), connected: true, last_seen: NOW, agent_version: "2.0.0" }]);
@@ -124,7 +124,7 @@ describe("the list of assets", () => {
   it("shows the attention that events tell, and not seen only while that may be", () => {
     const asset = { ...row("c"), attention: ["not_seen" as const, "update_waiting" as const] };
     const pages = [{ assets: [asset], next_cursor: null }];
-    const about = { id: "1", at_ms: 1_795_000_000_999, asset_id: "c" };
+    const about = { id: "1", timestamp: 1_795_000_000, asset_id: "c" };
     const deployment = { ...about, deployment_id: "dep_1", app: "web", action: "deploy" as const };
     const shown = (event: AccountEvent) => applyEvent(pages, event)[0]?.assets[0]?.attention;
     expect(shown({ ...about, type: "device.connected", agent_version: "2.0.0" })).toEqual(["update_waiting"]);

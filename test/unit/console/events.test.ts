@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { outdatedBy } from "../../../src/console/live/events.ts";
 import { readMessages } from "../../../src/console/live/line-stream.ts";
 
-const event = { id: "1", at_ms: 0 } as const;
+const event = { id: "1", timestamp: 0 } as const;
 
 it("an event makes outdated what shows it", () => {
   expect(outdatedBy({ ...event, type: "key.changed", key_id: "key_1" })).toEqual([["api-keys"], ["audit"]]);

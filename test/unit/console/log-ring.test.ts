@@ -3,8 +3,7 @@ import { describe, expect, it } from "vitest";
 import { logCounts, LogWindow, type LogRow } from "../../../src/console/pages/log/log-ring.ts";
 import { LogPosition } from "../../../src/console/pages/log/log-reader.ts";
 
-const line = (text: string, timestamp = "2026-11-20T10:00:00.000000001Z") =>
-  ({ stream: "stdout", timestamp, text }) as const;
+const line = (text: string, time = "2026-11-20T10:00:00.000000001Z") => ({ stream: "stdout", time, text }) as const;
 
 const texts = (rows: readonly LogRow[]) => rows.map((row) => (row.kind === "omitted" ? row.lines : row.text));
 

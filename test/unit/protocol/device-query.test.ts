@@ -33,7 +33,7 @@ describe("queries to a device", () => {
 
   it("are bounded, and so are their answers", () => {
     expect(QUERIES.logs.params.safeParse({ app: "a", tail: MAX_LOG_TAIL_LINES + 1 }).success).toBe(false);
-    const line = { stream: "stderr", timestamp: "2026-11-20T10:00:00Z", text: "x".repeat(MAX_LOG_LINE_LENGTH) };
+    const line = { stream: "stderr", time: "2026-11-20T10:00:00Z", text: "x".repeat(MAX_LOG_LINE_LENGTH) };
     expect(QUERIES.logs.answer.safeParse({ lines: [line] }).success).toBe(true);
     expect(QUERIES.logs.answer.safeParse({ lines: [{ ...line, text: `${line.text}x` }] }).success).toBe(false);
     const removed_apps = Array.from({ length: MAX_REPORTED_APPS + 1 }, () => "a");

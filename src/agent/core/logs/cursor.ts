@@ -10,7 +10,7 @@ const MAX_DISORDER_NS = 10_000_000_000n;
 export interface DatedLine {
   readonly stream: "stdout" | "stderr";
   /** Time at which the engine read it; empty if unknown. */
-  readonly timestamp: string;
+  readonly time: string;
 }
 
 /** Read position in one output. */
@@ -61,8 +61,8 @@ export class LogCursor {
   }
 
   /** Takes the next line of the stream; returns whether it is new. */
-  take({ stream, timestamp }: DatedLine): boolean {
-    const at = nanoseconds(timestamp);
+  take({ stream, time }: DatedLine): boolean {
+    const at = nanoseconds(time);
     // Without a timestamp, a repeated line cannot be recognized: show it again rather than lose it.
     if (at === undefined) return true;
     if (!this.#isNew(stream, at)) return false;

@@ -86,8 +86,8 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
   return new DockerEngine(options);
 }
 
-function isWithin({ timestamp }: LogLine, { since, until }: LogRequest): boolean {
-  const at = since === undefined && until === undefined ? undefined : nanoseconds(timestamp);
+function isWithin({ time }: LogLine, { since, until }: LogRequest): boolean {
+  const at = since === undefined && until === undefined ? undefined : nanoseconds(time);
   return at === undefined || ((since === undefined || at >= since) && (until === undefined || at < until));
 }
 

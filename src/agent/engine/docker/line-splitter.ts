@@ -13,7 +13,7 @@ export class OutputLineSplitter {
   readonly #emit: (line: LogLine) => void;
   readonly #decoder = new TextDecoder();
   #text = "";
-  #timestamp = "";
+  #time = "";
   #isOpen = false;
   /** Bytes of the timestamp that is being read, if any. */
   #stamp: number[] | undefined;
@@ -54,7 +54,7 @@ export class OutputLineSplitter {
         return bytes.subarray(index);
       }
       // A line in parts has the timestamp of its first part.
-      if (!this.#isOpen) this.#timestamp = inUtc(text);
+      if (!this.#isOpen) this.#time = inUtc(text);
       this.#isOpen = true;
       this.#stamp = undefined;
       return bytes.subarray(index + 1);
@@ -86,10 +86,10 @@ export class OutputLineSplitter {
   #flush(): void {
     const whole = (this.#text + this.#decoder.decode()).replace(/\r$/, "");
     const [text, truncated] = [whole.slice(0, MAX_LINE_LENGTH), whole.length > MAX_LINE_LENGTH];
-    const timestamp = this.#timestamp;
+    const time = this.#time;
     this.#text = "";
-    this.#timestamp = "";
+    this.#time = "";
     this.#isOpen = false;
-    this.#emit({ stream: this.#stream, timestamp, text, truncated });
+    this.#emit({ stream: this.#stream, time, text, truncated });
   }
 }

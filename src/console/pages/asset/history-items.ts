@@ -94,11 +94,11 @@ export function ofDeployment(deployment: Deployment, actor?: string): AssetHisto
 
 /** An entry of the audit log. */
 export function ofAuditEntry(entry: AuditEntryBody): AssetHistoryItem {
-  const { id, at, action, app, outcome, subject } = entry;
+  const { id, timestamp, action, app, outcome, subject } = entry;
   const on = [app, subject?.name].filter(Boolean).join(" ");
   return {
     key: `audit ${id}`,
-    at,
+    at: timestamp,
     title: `${action.replaceAll(/[._]/g, " ")}${on === "" ? "" : ` ${on}`}`,
     text: outcome === "ok" ? "" : `refused: ${outcome}`,
     actor: actorOf(entry),
@@ -109,7 +109,7 @@ export function ofAuditEntry(entry: AuditEntryBody): AssetHistoryItem {
 /** What was seen live while the page was open; `undefined` for what the other sources tell. */
 export function ofEvent(event: AccountEvent, assetId: string): AssetHistoryItem | undefined {
   if (!("asset_id" in event) || event.asset_id !== assetId) return undefined;
-  const base = { key: `event ${event.id}`, at: Math.floor(event.at_ms / 1000), text: "" };
+  const base = { key: `event ${event.id}`, at: event.timestamp, text: "" };
   if (event.type === "device.connected")
     return { ...base, title: `device connected, agent ${event.agent_version}`, kind: "good" };
   if (event.type === "device.disconnected") return { ...base, title: "device disconnected", kind: "warn" };

@@ -42,7 +42,7 @@ export function applyEvent(pages: readonly AssetPage[], event: AccountEvent): re
 }
 
 function changeRow(row: AssetRow, event: AccountEvent): readonly AssetRow[] {
-  const seen = Math.floor(event.at_ms / 1000);
+  const seen = event.timestamp;
   if (event.type === "device.connected") {
     const attention = row.attention.filter((reason) => reason !== "not_seen");
     return [{ ...row, connected: true, last_seen: seen, agent_version: event.agent_version, attention }];

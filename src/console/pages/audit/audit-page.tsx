@@ -147,11 +147,11 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   {
     header: "When",
     isNarrow: true,
-    renderCell: ({ at }) => (
+    renderCell: ({ timestamp }) => (
       <>
-        <Age at={at} />
+        <Age at={timestamp} />
         <Text size="xs" c="dimmed">
-          {formatTime(at)}
+          {formatTime(timestamp)}
         </Text>
       </>
     ),

@@ -94,7 +94,7 @@ const Line = memo(function Line({ row, hasTime }: { readonly row: LogRow; readon
     );
   return (
     <div className={classes.line} data-stream={row.stream}>
-      {hasTime && <span className={classes.time}>{row.timestamp.slice(11, 23)}</span>}
+      {hasTime && <span className={classes.time}>{row.time.slice(11, 23)}</span>}
       {row.stream === "stderr" && (
         <span className={classes.stream} title="Written to stderr">
           err

@@ -30,8 +30,8 @@ export class LogPosition {
 
   /** Returns whether the entry is new, and moves on. */
   advance(entry: AppLogEntry): boolean {
-    if (!("timestamp" in entry)) return true;
-    const order = this.#last === undefined ? 1 : compareTimes(entry.timestamp, this.#last);
+    if (!("time" in entry)) return true;
+    const order = this.#last === undefined ? 1 : compareTimes(entry.time, this.#last);
     if (this.#isResuming) {
       if (order < 0) return false;
       if (order === 0 && this.#toSkip > 0) {
@@ -42,7 +42,7 @@ export class LogPosition {
     }
     if (order === 0) this.#shownAtLast += 1;
     if (order > 0) {
-      this.#last = entry.timestamp;
+      this.#last = entry.time;
       this.#shownAtLast = 1;
     }
     return true;

@@ -5,7 +5,7 @@ export type LogRow = { readonly id: number } & (
   | {
       readonly kind: "line";
       readonly stream: "stdout" | "stderr";
-      readonly timestamp: string;
+      readonly time: string;
       readonly text: string;
       readonly isTruncated: boolean;
     }
@@ -71,8 +71,8 @@ export class LogWindow {
   push(entry: AppLogEntry): void {
     if ("error" in entry) return this.note(entry.error.message, true);
     if ("omitted_lines" in entry) return this.omit(entry.omitted_lines, entry.omitted_bytes);
-    const { stream, timestamp, text, truncated } = entry;
-    this.#add({ kind: "line", stream, timestamp, text, isTruncated: truncated === true });
+    const { stream, time, text, truncated } = entry;
+    this.#add({ kind: "line", stream, time, text, isTruncated: truncated === true });
   }
 
   /** Counts lines that were left out here. Adjacent gaps become one. */

@@ -74,7 +74,7 @@ const EXAMPLES = [
   {
     id: "4711",
     type: "device.disconnected",
-    at_ms: 1_795_178_868_123,
+    timestamp: 1_795_178_868,
     asset_id: "0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11",
   },
 ];

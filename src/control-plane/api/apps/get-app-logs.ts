@@ -56,9 +56,9 @@ const entrySchema = z
   .meta({ id: "AppLogEntry" });
 
 const EXAMPLE: readonly LogEntry[] = [
-  { stream: "stdout", timestamp: "2026-11-20T10:00:00.123456789Z", text: "Welcome to Node-RED" },
+  { stream: "stdout", time: "2026-11-20T10:00:00.123456789Z", text: "Welcome to Node-RED" },
   { omitted_lines: 12, omitted_bytes: 1_840 },
-  { stream: "stderr", timestamp: "2026-11-20T10:00:04.9Z", text: "[warn] no flows found" },
+  { stream: "stderr", time: "2026-11-20T10:00:04.9Z", text: "[warn] no flows found" },
 ];
 
 /** `GET /v1/assets/{asset_id}/edge/apps/{name}/logs`: streams the log of an app from the device. */

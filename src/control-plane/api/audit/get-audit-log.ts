@@ -72,7 +72,7 @@ function toBody({ id, actor, assetUuid, app, subject, source, ...entry }: Stored
   const { at, action, outcome, details } = entry;
   return {
     id: String(id),
-    at,
+    timestamp: at,
     actor: { kind: actor.kind, id: actor.id, ...(actor.name !== undefined && { name: actor.name }) },
     source: source ?? null,
     action,

@@ -34,7 +34,7 @@ const query = z.strictObject({
 });
 
 const EXAMPLE: AppStats = {
-  at: 1_795_178_868,
+  measured_at: 1_795_178_868,
   apps: [
     {
       app: "node-red",

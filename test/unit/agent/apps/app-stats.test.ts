@@ -54,7 +54,7 @@ describe("what the apps use", () => {
       processes: 2,
     });
     expect(results[0]?.apps[1]).toMatchObject({ network: null, cpu_percent: 10 });
-    expect(results[0]?.at).toBe(Math.floor(rig.clock.now() / 1000));
+    expect(results[0]?.measured_at).toBe(Math.floor(rig.clock.now() / 1000));
   });
 
   it("is that of one app on request, and of no app that does not exist", async () => {

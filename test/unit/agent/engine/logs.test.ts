@@ -39,7 +39,7 @@ test("lines are read unchanged, however the stream is split", async () => {
   const sizes = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1 });
   await fc.assert(
     fc.asyncProperty(written, sizes, async (written, sizes) => {
-      const rest = { timestamp: TIME, truncated: false };
+      const rest = { time: TIME, truncated: false };
       const framed = written.map(({ stream, text }) => frame(stream === "stderr" ? 2 : 1, `${text}\n`));
       expect(await read(Buffer.concat(framed), false, sizes)).toEqual(written.map((one) => ({ ...one, ...rest })));
       const raw = Buffer.from(written.map(({ text }) => `${TIME} ${text}\n`).join(""));
@@ -54,9 +54,9 @@ test("a long line that an engine writes in parts is one line, of the time of its
   const [first = Buffer.alloc(0), ...others] = parts;
   const bytes = Buffer.concat([first, frame(2, "error\n"), ...others, frame(2, "unfinished")]);
   expect(await read(bytes, false)).toEqual([
-    { stream: "stderr", timestamp: TIME, text: "error", truncated: false },
-    { stream: "stdout", timestamp: "2026-11-20T10:00:00Z", text: "one long line", truncated: false },
-    { stream: "stderr", timestamp: TIME, text: "unfinished", truncated: false },
+    { stream: "stderr", time: TIME, text: "error", truncated: false },
+    { stream: "stdout", time: "2026-11-20T10:00:00Z", text: "one long line", truncated: false },
+    { stream: "stderr", time: TIME, text: "unfinished", truncated: false },
   ]);
 });
 
@@ -71,7 +71,7 @@ test("a character may be cut between two parts of a line", async () => {
 
 test("timestamps are in UTC, whatever the time zone of the machine", async () => {
   const [line] = await read(frame(1, "x\n", "2026-11-20T12:00:00.5+02:00"), false);
-  expect(line?.timestamp).toBe("2026-11-20T10:00:00.5Z");
+  expect(line?.time).toBe("2026-11-20T10:00:00.5Z");
 });
 
 test("long lines are cut and marked, carriage returns dropped, and invalid bytes replaced", async () => {

@@ -47,7 +47,7 @@ describe("sending an app's log", () => {
     expect(log.chunks).toHaveLength(1);
     expect(log.chunks[0]?.lines[0]).toMatchObject({
       stream: "stdout",
-      timestamp: expect.stringMatching(/Z$/) as string,
+      time: expect.stringMatching(/Z$/) as string,
     });
   });
 

@@ -5,7 +5,7 @@ import type { LogsParams } from "../../../../src/protocol/apps/app-log.ts";
 import { EdgeError } from "../../../../src/protocol/errors/errors.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 
-const line = (text: string) => ({ stream: "stderr", timestamp: "2026-11-20T10:00:00Z", text });
+const line = (text: string) => ({ stream: "stderr", time: "2026-11-20T10:00:00Z", text });
 
 /** Devices whose answers the test gives: by UUID, what is done with the feed of a query. */
 function devices(answers: Readonly<Record<string, (feed: LogFeed) => void>>) {

@@ -8,7 +8,7 @@ type Line = DatedLine & { readonly index: number };
 const date = (seconds: number): string => new Date(seconds * 1000).toISOString().replace("Z", "000001Z");
 
 const at = (index: number, stream: Line["stream"], seconds: number): Line => {
-  return { index, stream, timestamp: date(seconds) };
+  return { index, stream, time: date(seconds) };
 };
 
 /** Reads the log in streams that end where told; each begins where the cursor says. */
@@ -20,7 +20,7 @@ function readInStreams(log: readonly Line[], ends: readonly number[], tail: numb
     written = Math.max(written, Math.min(end, log.length));
     const { since } = cursor;
     cursor.resume();
-    const from = log.slice(0, written).filter(({ timestamp }) => (nanoseconds(timestamp) ?? 0n) >= (since ?? 0n));
+    const from = log.slice(0, written).filter(({ time }) => (nanoseconds(time) ?? 0n) >= (since ?? 0n));
     const answered = stream === 0 && Number.isFinite(tail) ? from.slice(-tail) : from;
     seen.push(...answered.filter((line) => cursor.take(line)).map(({ index }) => index));
   }
@@ -37,7 +37,7 @@ const logs = fc
       const stream = isError ? "stderr" : "stdout";
       now += after;
       last[stream] = Math.max(last[stream], now - late);
-      return { index, stream, timestamp: date(last[stream]) };
+      return { index, stream, time: date(last[stream]) };
     });
   });
 
@@ -56,7 +56,7 @@ test("lines older than requested are not read later", () => {
 
 test("lines written after the clock was set back are read, at worst with repetitions", () => {
   const seconds = [100, 101, 40, 41, 42];
-  const log = seconds.map((second, index): Line => ({ index, stream: "stdout", timestamp: date(second) }));
+  const log = seconds.map((second, index): Line => ({ index, stream: "stdout", time: date(second) }));
   expect(readInStreams(log, [])).toEqual([0, 1, 2, 3, 4]);
   expect(new Set(readInStreams(log, [4, 5]))).toEqual(new Set([0, 1, 2, 3, 4]));
 });

@@ -4,7 +4,7 @@ import { LogFeed, type LogFeedOptions } from "../../../../../src/control-plane/d
 import { EdgeError } from "../../../../../src/protocol/errors/errors.ts";
 import { FakeClock } from "../../../../support/fake-clock.ts";
 
-const line = (text: string) => ({ stream: "stdout", timestamp: "2026-11-20T10:00:00Z", text });
+const line = (text: string) => ({ stream: "stdout", time: "2026-11-20T10:00:00Z", text });
 
 /** A feed whose query is never answered by itself; lines and the end are given to the feed by the test. */
 function openFeed(options: Pick<LogFeedOptions, "isFollowing"> & Partial<LogFeedOptions>): LogFeed {

@@ -16,7 +16,11 @@ const usage = (app: string) => ({
   writable_bytes: null,
   processes: 1,
 });
-const stats = (at: number, ...apps: string[]) => ({ at, apps: apps.map(usage), omitted_apps: 0 });
+const stats = (measuredAt: number, ...apps: string[]) => ({
+  measured_at: measuredAt,
+  apps: apps.map(usage),
+  omitted_apps: 0,
+});
 
 /** A feed whose query is never answered by itself; answers and the end are given to the feed by the test. */
 function openFeed(options: Partial<StatsFeedOptions> = {}) {
@@ -36,14 +40,14 @@ function openFeed(options: Partial<StatsFeedOptions> = {}) {
 
 async function all(feed: StatsFeed): Promise<(number | undefined)[]> {
   const times: (number | undefined)[] = [];
-  for await (const one of feed.answers()) times.push(one?.at);
+  for await (const one of feed.answers()) times.push(one?.measured_at);
   return times;
 }
 
 test("a client that does not read gets the newest measurement only, whatever the device sends", async () => {
   const { feed } = openFeed();
   for (let at = 1; at <= 10_000; at++) feed.answer(stats(at, "web"));
-  expect((await feed.first()).at).toBe(10_000);
+  expect((await feed.first()).measured_at).toBe(10_000);
   for (let at = 1; at <= 10_000; at++) feed.answer(stats(at, "web"));
   feed.end(undefined);
   expect(await all(feed)).toEqual([10_000]);
@@ -60,8 +64,8 @@ test("one look ends with the first answer", async () => {
 test.each([
   ["about another app", { params: { ...PARAMS, app: "web" } }, stats(1, "other")],
   ["about an app twice", {}, stats(1, "web", "web")],
-  ["that is none", {}, { at: 1, apps: "all" }],
-  ["with a number below zero", {}, { at: 1, apps: [{ ...usage("web"), memory_bytes: -1 }] }],
+  ["that is none", {}, { measured_at: 1, apps: "all" }],
+  ["with a number below zero", {}, { measured_at: 1, apps: [{ ...usage("web"), memory_bytes: -1 }] }],
   ["with more apps than allowed", {}, stats(1, ...Array.from({ length: 501 }, (_, index) => `app-${index}`))],
 ])("an answer %s is not passed on", async (_name, options, answer) => {
   const { feed } = openFeed(options);
@@ -93,7 +97,7 @@ test("what came before a failure is read before it is thrown", async () => {
   feed.answer(stats(1, "web"));
   feed.end(new EdgeError("EngineUnavailable"));
   const reading = feed.answers();
-  expect((await reading.next()).value).toMatchObject({ at: 1 });
+  expect((await reading.next()).value).toMatchObject({ measured_at: 1 });
   await expect(reading.next()).rejects.toMatchObject({ code: "EngineUnavailable" });
 });
 
