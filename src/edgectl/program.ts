@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { addAgentReleasesList } from "./commands/agent-releases.ts";
+import { addAlertsCommands, addAlertSettingsCommands, addSilenceCommands } from "./commands/alerts.ts";
 import { addAppsLifecycle, addAppsUpdate } from "./commands/apps-control.ts";
 import { addAppsList, addAppsLogs, addAppsShow, addAppsStats } from "./commands/apps-read.ts";
 import { addApply } from "./commands/apply.ts";
@@ -107,6 +108,10 @@ export function createProgram(io: Io): Command {
   addAssetsRelease(assets, io);
   const releases = program.command("agent-releases").description("list the releases of the agent for devices");
   addAgentReleasesList(releases, io);
+  const alerts = program.command("alerts").description("see what is the matter, and set whom that is told");
+  addAlertsCommands(alerts, io);
+  addSilenceCommands(alerts, io);
+  addAlertSettingsCommands(alerts, io);
   addDeploy(program, io);
   addApply(program, io);
   addComposeCheck(program.command("compose").description("check compose files"), io);

@@ -39,6 +39,7 @@ const OWN: Readonly<Record<string, string>> = {
   "src/control-plane/api/alerts/deliveries.ts": "messages in the service's own database",
   "src/control-plane/cli/alerts.ts": "messages in the service's own database",
   "src/control-plane/cli/alerts-settings.ts": "a file of the person who runs the command",
+  "src/edgectl/commands/alerts.ts": "a file of the person who runs the command",
   "src/control-plane/fleets/price-asset.ts": "an event in the service's own database",
   "src/control-plane/fleets/revision-content.ts": "a revision in the service's own database",
   "src/control-plane/sim-operator/sealed-access.ts": "credentials in the service's own database",

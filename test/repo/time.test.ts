@@ -133,6 +133,7 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
     "control-plane/cli/secrets.ts",
     "control-plane/cli/sim-credentials.ts",
     "control-plane/database-commands.ts",
+    "edgectl/commands/alerts.ts",
     "edgectl/commands/asset-settings.ts",
     "edgectl/commands/images.ts",
     "edgectl/commands/keys.ts",
