@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { addAgentReleasesList } from "./commands/agent-releases.ts";
+import { addAgentReleasesPush } from "./commands/agent-releases-push.ts";
 import { addAlertsCommands, addAlertSettingsCommands, addSilenceCommands } from "./commands/alerts.ts";
 import { addAppsLifecycle, addAppsUpdate } from "./commands/apps-control.ts";
 import { addAppsList, addAppsLogs, addAppsShow, addAppsStats } from "./commands/apps-read.ts";
@@ -106,8 +107,9 @@ export function createProgram(io: Io): Command {
   addAssetsTag(assets, io);
   addAssetsHold(assets, io);
   addAssetsRelease(assets, io);
-  const releases = program.command("agent-releases").description("list the releases of the agent for devices");
+  const releases = program.command("agent-releases").description("list and push releases of the agent for devices");
   addAgentReleasesList(releases, io);
+  addAgentReleasesPush(releases, io);
   const alerts = program.command("alerts").description("see what is the matter, and set whom that is told");
   addAlertsCommands(alerts, io);
   addSilenceCommands(alerts, io);

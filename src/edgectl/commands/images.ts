@@ -8,6 +8,7 @@ import { indexImages } from "../images/index-image.ts";
 import type { Io } from "../io.ts";
 import { readImages, selectPlatform } from "../registry/images.ts";
 import { openSessions, type RegistryOptions } from "../registry/session.ts";
+import { REGISTRY_HELP, registryOptions } from "./registry-options.ts";
 
 interface IndexOptions extends RegistryOptions {
   readonly platform?: string;
@@ -19,17 +20,13 @@ interface ExplainOptions extends RegistryOptions {
   readonly all?: boolean;
 }
 
-const CREDENTIALS_HELP = `
-Without --registry-user or --registry-token-file, Docker's own logins are used (DOCKER_CONFIG, ~/.docker/config.json). The
-password can also stand in EDGECTL_REGISTRY_PASSWORD. A server of edge-control is not needed.`;
-
 export function addImagesIndex(images: Command, io: Io): void {
   registryOptions(images.command("index"))
     .description("write an index beside an image in its registry, so that devices fetch only what an update changes")
     .argument("<image>", "reference of the image; of a list of platforms, each one gets an index")
     .option("--platform <platform>", "only this platform, such as linux/arm64")
     .option("--force", "write an index also where there is one")
-    .addHelpText("after", CREDENTIALS_HELP)
+    .addHelpText("after", REGISTRY_HELP)
     .action(async (reference: string, options: IndexOptions, command: Command) => {
       const { printer } = createContext(io, command);
       const [session] = await openSessions([reference], options, io);
@@ -57,7 +54,7 @@ export function addImagesExplain(images: Command, io: Io): void {
       "platform of the device, such as linux/arm64; the first that both have if not given",
     )
     .option("--all", "every file that is fetched, not only the largest")
-    .addHelpText("after", CREDENTIALS_HELP)
+    .addHelpText("after", REGISTRY_HELP)
     .action(async (old: string, next: string, options: ExplainOptions, command: Command) => {
       const { printer } = createContext(io, command);
       const [oldSession, newSession] = await openSessions([old, next], options, io);
@@ -77,12 +74,4 @@ export function addImagesExplain(images: Command, io: Io): void {
         return renderUpdateCost(cost, { theme: printer.theme, width: printer.width, isAll: options.all ?? false });
       });
     });
-}
-
-function registryOptions(command: Command): Command {
-  return command
-    .option("--registry-user <name>", "user at the image's registry")
-    .option("--registry-password-file <file>", "read the password from a file, - for standard input")
-    .option("--registry-token-file <file>", "read a bearer token for the registry from a file, - for standard input")
-    .option("--plain-http", "the registry has no TLS");
 }

@@ -33,14 +33,18 @@ export async function findIndexArtifact(
   session: RegistrySession,
   image: Pick<PlatformImage, "manifest">,
 ): Promise<FoundIndex | undefined> {
+  const found = await findReferrer(session, image.manifest.digest, INDEX_ARTIFACT_TYPE);
+  return found && { digest: found.digest, layers: indexedLayers(found.blobs) };
+}
+
+async function findReferrer(session: RegistrySession, subject: string, artifactType: string) {
   const read = async (path: string): Promise<Uint8Array | undefined> => {
     const response = await session.send(path, { headers: { Accept: ACCEPT } });
     if (response.status === 200) return await session.readDocument(response);
     discard(response);
     return undefined;
   };
-  const found = await findArtifact(read, image.manifest.digest, INDEX_ARTIFACT_TYPE);
-  return found && { digest: found.digest, layers: indexedLayers(found.blobs) };
+  return await findArtifact(read, subject, artifactType);
 }
 
 export interface NewArtifact {
@@ -56,7 +60,6 @@ export interface NewArtifact {
  * by itself. Resolves to its digest. Errors: exit codes 1, 3 and 5.
  */
 export async function pushIndexArtifact(session: RegistrySession, { image, blobs, now }: NewArtifact): Promise<string> {
-  const { host } = session.address;
   await pushBlob(session, EMPTY_CONFIG.digest, new Blob([EMPTY]));
   const annotations = { [CREATED_ANNOTATION]: new Date(now).toISOString() };
   const { mediaType, digest: subject, size } = image.manifest;
@@ -69,6 +72,29 @@ export async function pushIndexArtifact(session: RegistrySession, { image, blobs
     subject: { mediaType, digest: subject, size },
     annotations,
   });
+  return await pushReferrer(session, { subject, artifactType: INDEX_ARTIFACT_TYPE, annotations, bytes, what: "index" });
+}
+
+interface Referrer {
+  /** Digest of the manifest that it refers to. */
+  readonly subject: string;
+  readonly artifactType: string;
+  /** As they are in its manifest. */
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** Its manifest. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** For people. */
+  readonly what: string;
+}
+
+/**
+ * Pushes a manifest that refers to another one, and lists it where the registry does not do that by itself, in place of others of its
+ * type. Resolves to its digest. Errors: exit codes 1, 3 and 5.
+ */
+export async function pushReferrer(
+  session: RegistrySession,
+  { subject, artifactType, annotations, bytes, what }: Referrer,
+): Promise<string> {
   const digest = digestOf(bytes);
   const response = await pushManifest(session, digest, OCI_MANIFEST, bytes);
   // The header says that the registry lists the artifact by itself (OCI distribution specification 1.1).
@@ -77,20 +103,24 @@ export async function pushIndexArtifact(session: RegistrySession, { image, blobs
       mediaType: OCI_MANIFEST,
       digest,
       size: bytes.length,
-      artifactType: INDEX_ARTIFACT_TYPE,
-      annotations,
+      artifactType,
+      ...(annotations && { annotations }),
     };
     await listUnderTag(session, referrersTag(subject), entry);
   }
-  if ((await findIndexArtifact(session, image))?.digest === digest) return digest;
-  throw new Failure(`The registry ${host} took the index and does not list it for the image.`, {
+  if ((await findReferrer(session, subject, artifactType))?.digest === digest) return digest;
+  throw new Failure(`The registry ${session.address.host} took the ${what} and does not list it for the image.`, {
     exitCode: EXIT.failed,
     hint: "Devices would not find it. The registry may cache lists of referrers, or not support them.",
   });
 }
 
-/** Puts the entry into the list in place of earlier indexes. What others have listed stays. */
-async function listUnderTag(session: RegistrySession, tag: string, entry: object): Promise<void> {
+/** Puts the entry into the list in place of earlier ones of its type. What others have listed stays. */
+async function listUnderTag(
+  session: RegistrySession,
+  tag: string,
+  entry: { readonly artifactType: string },
+): Promise<void> {
   const response = await session.send(`manifests/${tag}`, { headers: { Accept: ACCEPT } });
   const { host } = session.address;
   let before: WritableIndex = { manifests: [] };
@@ -101,12 +131,12 @@ async function listUnderTag(session: RegistrySession, tag: string, entry: object
   } else if (response.status !== 404) {
     throw await session.refusal(`the request for ${tag}`, response);
   } else discard(response);
-  const others = before.manifests.filter(({ artifactType }) => artifactType !== INDEX_ARTIFACT_TYPE);
+  const others = before.manifests.filter(({ artifactType }) => artifactType !== entry.artifactType);
   const list = encode({ ...before, schemaVersion: 2, mediaType: OCI_INDEX, manifests: [...others, entry] });
   await pushManifest(session, tag, OCI_INDEX, list);
 }
 
-async function pushManifest(
+export async function pushManifest(
   session: RegistrySession,
   name: string,
   type: string,
