@@ -224,11 +224,15 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
 
     test("a release that crashes is set aside after three starts, and the one before says so, with its apps untouched", async () => {
       using update = await outside.updateAgent(asset, { version: CRASHING });
-      expect(await update.event("the end of the update", isFinal, UPDATE_MS)).toMatchObject({
+      const end = await update.event("the end of the update", isFinal, UPDATE_MS);
+      expect(end).toMatchObject({
         status: "Fail",
         code: "AgentUpdateFailed",
         details: { version: CRASHING, reason: "crashed", logs: expect.arrayContaining([LAST_WORDS]) as string[] },
       });
+      // Its own words and how it ended, not each start and stop by systemd.
+      expect(end.details?.["logs"]).toContainEqual(expect.stringContaining("status=1/FAILURE"));
+      expect(end.details?.["logs"]).not.toContainEqual(expect.stringMatching(/^Starting |Scheduled restart/));
       await untilLogged(`${RELEASES}/${GOOD}`, `Release ${CRASHING} did not work`);
       await untilOnlineFrom(`${RELEASES}/${GOOD}`);
       expect(await device.succeed("edge-agent releases")).toMatch(/h\.crashing +set aside: it ended 3 times/);
