@@ -105,6 +105,8 @@ import {
 } from "../../src/protocol/limits.ts";
 import { JSON_LIMITS, MAX_NESTING_DEPTH } from "../../src/protocol/values/bounded-json.ts";
 import { MAX_STREAM_CREDIT, MAX_STREAMS_PER_CONNECTION } from "../../src/protocol/link/streams.ts";
+import { MAX_BULK_MS } from "../../src/control-plane/api/assets/bulk-rows.ts";
+import { MAX_BULK_ROWS } from "../../src/protocol/assets/bulk.ts";
 import { MAX_PAGE_ENTRIES, MAX_PAGE_MS } from "../../src/control-plane/api/usage/list-usages.ts";
 import { CONNECTIVITY_KEPT_DAYS, MAX_INTERVALS_PER_DAY } from "../../src/control-plane/store/connectivity.ts";
 import { MAX_METRIC_ASSETS } from "../../src/control-plane/api/history/device-metrics.ts";
@@ -137,6 +139,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "specifications behind one page of deployments": mib(MAX_PAGE_BYTES),
   "deployments looked at for one page of the account's": count(MAX_SCANNED),
   "alerts looked at for one page of a list": count(MAX_SCANNED_ALERTS),
+  "rows of one bulk request, time for them": `${count(MAX_BULK_ROWS)}, ${seconds(MAX_BULK_MS)}`,
   "one page of the usage of all SIMs": `${seconds(MAX_PAGE_MS)}, or ${count(MAX_PAGE_ENTRIES)} entries`,
   "usage asked for at once": `${MAX_USAGE_DAYS} days`,
   "history asked for at once: of one asset, of many": `${MAX_HISTORY_DAYS} days, ${MAX_SUMMARY_DAYS} days`,

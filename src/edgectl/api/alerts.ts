@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { anyObject } from "../../protocol/values/scalars.ts";
-import { type ApiClient, apiPath } from "./client.ts";
+import type { ApiClient } from "./client.ts";
+import { type BodyOf, type QueryOf, requestOf } from "./request.ts";
 
 const alertSchema = z.looseObject({
   id: z.string(),
@@ -40,62 +41,50 @@ const deliveryPageSchema = z.looseObject({ deliveries: z.array(deliverySchema), 
 const settingsSchema = z.looseObject({ rules: z.array(anyObject), routes: anyObject, channels: anyObject });
 const replacedSchema = settingsSchema.extend({ new_secrets: z.record(z.string(), z.string()) });
 
-interface Position {
-  readonly limit?: number | undefined;
-  readonly cursor?: string | undefined;
-}
-
-export interface AlertQuery extends Position {
-  readonly state?: "resolved" | undefined;
-  readonly condition?: string | undefined;
-  readonly severity?: string | undefined;
-  readonly selector?: string | undefined;
-  readonly asset?: string | undefined;
-  readonly group?: string | undefined;
-}
+export type AlertQuery = QueryOf<"GET /v1/alerts">;
 
 export function listAlerts(client: ApiClient, query: AlertQuery) {
-  return client.json({ path: apiPath("v1", "alerts"), query: { ...query } }, alertPageSchema);
+  return client.json(requestOf("GET /v1/alerts", { query }), alertPageSchema);
 }
 
 export function acknowledgeAlert(client: ApiClient, id: string): Promise<Alert> {
-  return client.json({ method: "POST", path: apiPath("v1", "alerts", id, "acknowledge") }, alertSchema);
+  const options = { path: { alert_id: id } };
+  return client.json(requestOf("POST /v1/alerts/{alert_id}/acknowledge", options), alertSchema);
 }
 
-/** Returns how many alerts nobody had acknowledged. */
+/** Returns how many alerts had no acknowledgement. */
 export async function acknowledgeGroup(client: ApiClient, id: string): Promise<number> {
-  const path = apiPath("v1", "alert-groups", id, "acknowledge");
-  return (await client.json({ method: "POST", path }, z.looseObject({ acknowledged: z.number() }))).acknowledged;
+  const request = requestOf("POST /v1/alert-groups/{group_id}/acknowledge", { path: { group_id: id } });
+  return (await client.json(request, z.looseObject({ acknowledged: z.number() }))).acknowledged;
 }
 
-export function listSilences(client: ApiClient, position: Position) {
-  return client.json({ path: apiPath("v1", "silences"), query: { ...position } }, silencePageSchema);
+export function listSilences(client: ApiClient, query: QueryOf<"GET /v1/silences">) {
+  return client.json(requestOf("GET /v1/silences", { query }), silencePageSchema);
 }
 
-export function createSilence(client: ApiClient, body: object): Promise<Silence> {
-  return client.json({ method: "POST", path: apiPath("v1", "silences"), body }, silenceSchema);
+export function createSilence(client: ApiClient, body: BodyOf<"POST /v1/silences">): Promise<Silence> {
+  return client.json(requestOf("POST /v1/silences", { body }), silenceSchema);
 }
 
 export function endSilence(client: ApiClient, id: string): Promise<void> {
-  return client.empty({ method: "DELETE", path: apiPath("v1", "silences", id) });
+  return client.empty(requestOf("DELETE /v1/silences/{silence_id}", { path: { silence_id: id } }));
 }
 
 export function getAlertSettings(client: ApiClient) {
-  return client.json({ path: apiPath("v1", "alert-settings") }, settingsSchema);
+  return client.json(requestOf("GET /v1/alert-settings"), settingsSchema);
 }
 
+/** @param body as a file has it: the service says what it refuses */
 export function replaceAlertSettings(client: ApiClient, body: unknown) {
-  return client.json({ method: "PUT", path: apiPath("v1", "alert-settings"), body }, replacedSchema);
+  const options = { body: body as BodyOf<"PUT /v1/alert-settings"> };
+  return client.json(requestOf("PUT /v1/alert-settings", options), replacedSchema);
 }
 
 export function testAlertChannel(client: ApiClient, name: string) {
-  const path = apiPath("v1", "alert-channels", name, "test");
-  return client.json({ method: "POST", path }, z.looseObject({ delivered: z.boolean(), answer: z.string() }));
+  const request = requestOf("POST /v1/alert-channels/{name}/test", { path: { name } });
+  return client.json(request, z.looseObject({ delivered: z.boolean(), answer: z.string() }));
 }
 
-export function listAlertDeliveries(
-  client: ApiClient,
-  query: Position & { readonly channel?: string | undefined; readonly state?: string | undefined },
-) {
-  return client.json({ path: apiPath("v1", "alert-deliveries"), query: { ...query } }, deliveryPageSchema);
+export function listAlertDeliveries(client: ApiClient, query: QueryOf<"GET /v1/alert-deliveries">) {
+  return client.json(requestOf("GET /v1/alert-deliveries", { query }), deliveryPageSchema);
 }

@@ -44,11 +44,12 @@ export async function pushRelease(
   const { host, repository } = session.address;
   // A version may have what a tag may not.
   const tag = session.address.tag ?? version.replaceAll(/[^\w.-]/g, "_");
-  for (const { architecture, layer } of images) {
-    onLayer(architecture, layer.bytes);
-    const bytes = asFailure(folder, () => readLayer(fileReader(folder), { layer }));
-    await pushBlob(session, layer.digest, new Blob([new Uint8Array(bytes)]));
-  }
+  for (const { architecture, layers } of images)
+    for (const layer of layers) {
+      onLayer(architecture, layer.bytes);
+      const bytes = asFailure(folder, () => readLayer(fileReader(folder), layer));
+      await pushBlob(session, layer.digest, new Blob([new Uint8Array(bytes)]));
+    }
   for (const document of documents)
     if (!MANIFESTS.has(document.mediaType))
       await pushBlob(session, document.digest, new Blob([new Uint8Array(document.content)]));

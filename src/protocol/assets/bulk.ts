@@ -5,7 +5,7 @@ import { anyObject } from "../values/scalars.ts";
 import { assetRegistrationFields, requireDifferentSims } from "./asset-request.ts";
 
 /** Maximum number of rows of one request. */
-const MAX_BULK_ROWS = 200;
+export const MAX_BULK_ROWS = 200;
 
 const { accept, ...rowFields } = assetRegistrationFields;
 

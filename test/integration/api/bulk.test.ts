@@ -3,7 +3,8 @@ import type { BulkRegistrationResult, BulkTagsResult } from "../../../src/protoc
 import { MAX_TAGS } from "../../../src/protocol/fleets/tags.ts";
 import { StoreUnavailableError } from "../../../src/control-plane/store/unavailable.ts";
 import { apiClient } from "../../support/api-client.ts";
-import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
+import { type ControlPlane, startControlPlane, type TestAccount, type TestAsset } from "../../support/control-plane.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
 import { someSuperSim } from "../../support/control-plane/sims.ts";
 
 /* Many assets are registered or tagged by one request, with a result for each row. */
@@ -172,4 +173,29 @@ test("rows after a failure of the service are skipped, and its own may have been
   } finally {
     assetSettings.changeTags = change;
   }
+});
+
+test("rows for which there is no time are skipped, and are carried out when they are sent again", async () => {
+  const clock = new FakeClock(Date.now());
+  await using slow = await startControlPlane({ clock });
+  const owner = await slow.account();
+  const api = apiClient(slow, owner);
+  const made = await Promise.all([1, 2, 3].map(() => slow.asset(owner)));
+  const { assetSettings } = slow.store;
+  const change = assetSettings.changeTags.bind(assetSettings);
+  assetSettings.changeTags = async (...given) => {
+    // The second row ends after the time.
+    clock.pass(30_000);
+    return change(...given);
+  };
+  const send = async (assets: readonly TestAsset[]) => {
+    const body = { assets: assets.map(({ uuid }) => ({ asset_id: uuid, tags: { a: "1" } })) };
+    return (await api.post("/v1/bulk/tags", body)).body as unknown as BulkTagsResult;
+  };
+  const first = await send(made);
+  expect(first).toMatchObject({ done: 2, failed: 0, skipped: 1 });
+  expect(first.results.map(({ status }) => status)).toEqual(["done", "done", "skipped"]);
+  const { body: untouched } = await api.get(`/v1/assets/${made[2]?.uuid}/tags`);
+  expect(untouched).toEqual({});
+  expect(await send(made.slice(2))).toMatchObject({ done: 1, skipped: 0 });
 });

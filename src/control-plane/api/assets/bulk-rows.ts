@@ -7,7 +7,7 @@ import type { ApiContext } from "../context.ts";
 import { toErrorBody, toPublicError } from "../errors.ts";
 
 /** Time for the rows of one request: a client, and proxies in between, wait about as long for a response. */
-const MAX_DURATION_MS = 45_000;
+export const MAX_BULK_MS = 45_000;
 
 export const bulkQuery = z.strictObject({
   dry_run: booleanString()
@@ -55,7 +55,7 @@ export async function carryOutRows<Row, Fields extends object>(
   request: FastifyRequest,
   { rows, isDryRun, known, carryOut }: BulkRows<Row, Fields>,
 ): Promise<BulkResult<Fields>> {
-  const end = clock.monotonic() + MAX_DURATION_MS;
+  const end = clock.monotonic() + MAX_BULK_MS;
   const results: RowResult<Fields>[] = [];
   let hasServiceFailed = false;
   for (const [index, row] of rows.entries()) {
