@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { invalidRequest } from "../../protocol/errors/request-error.ts";
+import { parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 import { MAX_CURSOR_LENGTH } from "../../protocol/limits.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../core/cursor.ts";
 import type { Api } from "./context.ts";
@@ -40,7 +41,7 @@ export function carryQueries(api: Api): void {
       request.listQuery = textsOf(query, names);
       return;
     }
-    const [position, sent, range] = decode(cursor, names);
+    const [position, sent, range] = readListCursor(cursor, names);
     const issues = names
       .filter((name) => query[name] !== undefined && query[name] !== sent[name] && query[name] !== range[name])
       .map((path) => ({ path, reason: "is not that of the cursor; leave it out, or start again without the cursor" }));
@@ -69,7 +70,7 @@ export function nextCursorOf(request: FastifyRequest, position: string, shown: R
 }
 
 /** Error: `InvalidRequest` for a cursor of another list. */
-function decode(cursor: string, names: readonly string[]): z.output<typeof contentSchema> {
+export function readListCursor(cursor: string, names: readonly string[]): z.output<typeof contentSchema> {
   if (cursor.length > MAX_CURSOR_LENGTH) throw invalidCursor();
   const bytes = Uint8Array.from(decodeCursor(cursor), (character) => character.charCodeAt(0));
   const { success, data } = contentSchema.safeParse(parse(bytes));
@@ -81,7 +82,7 @@ function decode(cursor: string, names: readonly string[]): z.output<typeof conte
 
 function parse(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return parseBoundedJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes), "short");
   } catch {
     return undefined;
   }

@@ -210,4 +210,4 @@ function parse(text: string, file: string): unknown {
 const SET_HELP = `
 What is absent of a channel that is there already stays as it was, so that what
 \`edgectl alerts settings get\` prints can be changed and set again. A file with
-addresses and secrets is nobody else's business: keep it with mode 600.`;
+addresses and secrets is for its owner alone: keep it with mode 600.`;

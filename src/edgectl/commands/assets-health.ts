@@ -26,7 +26,7 @@ export function addAssetsHealth(assets: Command, io: Io): void {
     .option("--to <time>", "up to then; now if not given", time)
     .option("--points <n>", "at most so many rows", wholeNumber(1, MAX_POINTS), DEFAULT_POINTS)
     .addOption(
-      new Option("--source <who>", "ask the device, or the service alone; without it, whoever has it").choices([
+      new Option("--source <who>", "ask the device, or the service alone; without it, the one that has it").choices([
         "device",
         "service",
       ]),

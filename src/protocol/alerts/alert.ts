@@ -27,7 +27,7 @@ export const alertSchema = z
       .int()
       .nullable()
       .meta({ description: "For how long the device is gone at times, by experience; `null` if that is not known." }),
-    acknowledged_at: unixSeconds("When somebody acknowledged it.").nullable(),
+    acknowledged_at: unixSeconds("When a person acknowledged it.").nullable(),
     acknowledged_by: z.string().nullable().meta({ description: "Who did." }),
   })
   .meta({ id: "Alert" });
@@ -43,7 +43,7 @@ export type AlertList = z.output<typeof alertListSchema>;
 
 /** Response of Acknowledge Alert Group. */
 export const acknowledgedGroupSchema = z
-  .strictObject({ acknowledged: z.int().meta({ description: "How many alerts nobody had acknowledged." }) })
+  .strictObject({ acknowledged: z.int().meta({ description: "How many alerts had no acknowledgement." }) })
   .meta({ id: "AcknowledgedAlertGroup" });
 export type AcknowledgedGroup = z.output<typeof acknowledgedGroupSchema>;
 

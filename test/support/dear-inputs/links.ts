@@ -4,6 +4,8 @@ import { acceptGroup } from "../../../src/agent/core/apply/accept-group.ts";
 import { FileIntake } from "../../../src/agent/files/intake.ts";
 import { validateBy } from "../../../src/control-plane/api/errors.ts";
 import { parseBody } from "../../../src/control-plane/api/json-body.ts";
+import { readListCursor } from "../../../src/control-plane/api/paging.ts";
+import { encodeCursor } from "../../../src/control-plane/core/cursor.ts";
 import { applyReportDelta } from "../../../src/control-plane/core/device-report.ts";
 import { decodeEnd, decodeRequest, decodeStreamEnd } from "../../../src/control-plane/devices/gateway/wire.ts";
 import { OidcProvider } from "../../../src/control-plane/accounts/oidc/provider.ts";
@@ -11,6 +13,7 @@ import { dailyUsageSchema, simPageSchema } from "../../../src/control-plane/sim-
 import { parseAnswer } from "../../../src/control-plane/sim-operator/http/answers.ts";
 import { readJson } from "../../../src/control-plane/sim-operator/http/read-response.ts";
 import { usagePageSchema } from "../../../src/control-plane/sim-operator/super-sim/responses.ts";
+import { EdgeError } from "../../../src/protocol/errors/errors.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { applyRequestSchema } from "../../../src/protocol/apps/apply.ts";
 import { assetRegistrationSchema, assetUpdateSchema } from "../../../src/protocol/assets/asset-request.ts";
@@ -93,6 +96,23 @@ export const LINK_ENTRY_POINTS: readonly EntryPoint[] = [
       const decoded = decodeAgentFrame(bytes);
       if (decoded.kind !== "frame" || decoded.frame.type !== "report") return;
       JSON.stringify(applyReportDelta(undefined, decoded.frame));
+    },
+  },
+  {
+    name: "cursors of lists",
+    from: "client",
+    files: ["src/control-plane/api/paging.ts"],
+    inputs: () =>
+      jsonInputs("short", [
+        ['["",{"status":', "},{}]"],
+        ['["",{},', "]"],
+      ]),
+    run: (bytes) => {
+      try {
+        readListCursor(encodeCursor(bytes.toString("latin1")), ["status"]);
+      } catch (error) {
+        if (!(error instanceof EdgeError)) throw error;
+      }
     },
   },
   {

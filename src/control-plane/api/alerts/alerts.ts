@@ -62,7 +62,7 @@ async function findSubject({ assets }: ApiContext["store"], accountId: string, i
   return found?.uuid ?? (UUID.test(identifier) ? identifier.toLowerCase() : "");
 }
 
-/** `POST /v1/alerts/{alert_id}/acknowledge`: somebody looks after the alert. */
+/** `POST /v1/alerts/{alert_id}/acknowledge`: a person looks after the alert. */
 export function acknowledgeAlert(api: Api, context: ApiContext): void {
   const { store, clock } = context;
   api.post(
@@ -72,7 +72,7 @@ export function acknowledgeAlert(api: Api, context: ApiContext): void {
         operationId: "acknowledgeAlert",
         summary: "Acknowledge Alert",
         description:
-          "Says that somebody looks after the alert: its message is not repeated. That it is over is still told. Has no further " +
+          "Says that a person looks after the alert: its message is not repeated. That it is over is still told. Has no further " +
           "effect when repeated, nor for an alert that is over.",
         tags: ["Alerts"],
         params: alertParams,
@@ -99,7 +99,7 @@ export function acknowledgeAlert(api: Api, context: ApiContext): void {
   );
 }
 
-/** `POST /v1/alert-groups/{group_id}/acknowledge`: somebody looks after everything that a message is about. */
+/** `POST /v1/alert-groups/{group_id}/acknowledge`: a person looks after everything that a message is about. */
 export function acknowledgeAlertGroup(api: Api, { store, clock }: ApiContext): void {
   api.post(
     "/v1/alert-groups/:group_id/acknowledge",

@@ -51,7 +51,7 @@ export function requireWaiver(request: FastifyRequest): void {
   requirePermissionFor(request, "fleets.waive_approval", "strategy.requires_approval");
 }
 
-/** A rollout of a revision that updates agents takes the permission for that, whoever has made the revision. Error: `Forbidden`. */
+/** A rollout of a revision that updates agents takes the permission for that, also if another person has made the revision. Error: `Forbidden`. */
 export async function requireAgentUpdates(
   request: FastifyRequest,
   { fleets }: Pick<Store, "fleets">,
