@@ -33,7 +33,7 @@ export function toFacts(read: TargetWithFacts, { selector, neededVariables }: Fa
 
 function toDeploymentFacts({ lastEvent, ...rest }: StoredAttempt): DeploymentFacts {
   const event = lastEvent === undefined ? undefined : parseEvent(lastEvent);
-  const waitingS = event?.status === "Running" && !isOnTrial(event) ? progressDetails(event).waiting_s : undefined;
+  const waitingS = event?.status === "Running" && !isAtWork(event) ? progressDetails(event).waiting_s : undefined;
   return {
     ...rest,
     message: event && attemptMessage(event),
@@ -41,8 +41,11 @@ function toDeploymentFacts({ lastEvent, ...rest }: StoredAttempt): DeploymentFac
   };
 }
 
-/** A device that tries a new version of its agent says how long that takes. It is at work then, and has put nothing off. */
-function isOnTrial({ step }: DeploymentEvent): boolean {
+/**
+ * A device that tries a new version of its agent, or waits for an app to become healthy, says how long that may take. It has put nothing
+ * off, and keeps its place among `max_parallel`.
+ */
+function isAtWork({ step }: DeploymentEvent): boolean {
   return step === "starting" || step === "verifying";
 }
 
