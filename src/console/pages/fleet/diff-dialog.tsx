@@ -43,7 +43,20 @@ export function DiffDialog({ fleet, number, onClose }: Props): ReactNode {
           }))}
           onChange={({ currentTarget }) => setFrom(Number(currentTarget.value))}
         />
-        <Loaded query={diff}>{(data) => data.apps.map((app) => <AppDiff key={app.app} app={app} />)}</Loaded>
+        <Loaded query={diff}>
+          {(data) => (
+            <>
+              {data.apps.map((app) => (
+                <AppDiff key={app.app} app={app} />
+              ))}
+              {data.agent && (
+                <Text size="sm">
+                  Agent: {data.agent.from ?? "any version"} to {data.agent.to ?? "any version"}
+                </Text>
+              )}
+            </>
+          )}
+        </Loaded>
       </Stack>
     </Dialog>
   );

@@ -88,6 +88,7 @@ const COLUMNS: readonly Column<Revision>[] = [
         </Text>
       )),
   },
+  { header: "Agent", isNarrow: true, renderCell: ({ agent }) => agent?.version ?? "–" },
   { header: "Made", isNarrow: true, renderCell: ({ created_at: at }) => <Age at={at} /> },
   { header: "By", renderCell: ({ created_by: by }) => <SafeText text={by.name ?? by.id} max={200} /> },
 ];
