@@ -43,7 +43,7 @@ function toDeploymentFacts({ lastEvent, ...rest }: StoredAttempt): DeploymentFac
 
 /**
  * A device that tries a new version of its agent, or waits for an app to become healthy, says how long that may take. It has put nothing
- * off, and keeps its place among `max_parallel`.
+ * off: its rollout awaits it, and it is lost after `lost_after_s` if it vanishes.
  */
 function isAtWork({ step }: DeploymentEvent): boolean {
   return step === "starting" || step === "verifying";
