@@ -68,7 +68,7 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
   tagReads(api);
   api.addHook("onRequest", sendRequestId);
   api.addHook("onRequest", requireHost);
-  allowOrigins(api, config.cors_origins);
+  const keepOrigins = allowOrigins(api, config.cors_origins);
   refuseUnknownAddresses(api);
   api.addHook("onSend", challenge);
   api.addHook("onSend", leaveRefusedBodies(clock));
@@ -86,7 +86,7 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
   health(api, context);
   await api.register(async (scope) => serveOpen(scope as Api, context, pacing, codeEndpoints(context)));
   await api.register(async (scope) => serveOpen(scope as Api, context, pacing, signInEndpoints(context)));
-  await api.register(async (scope) => servePrincipals(scope as Api, context, pacing));
+  await api.register(async (scope) => servePrincipals(scope as Api, context, pacing, keepOrigins));
   await api.register(async (scope) => {
     scope.addHook("onRequest", setResponseHeaders);
     scope.addHook("onRequest", refuseWhile(context.stopping));
@@ -189,10 +189,16 @@ async function serveOpen(
 }
 
 /** All other endpoints: they need a principal with permissions. */
-async function servePrincipals(endpoints: Api, context: ApiContext, pacing: Pacing): Promise<void> {
+async function servePrincipals(
+  endpoints: Api,
+  context: ApiContext,
+  pacing: Pacing,
+  keepOrigins: onRequestHookHandler | undefined,
+): Promise<void> {
   const { config, principals, clock, counts, observer, site, stopping } = context;
   endpoints.addHook("onRequest", setResponseHeaders);
   endpoints.addHook("onRequest", authenticate(principals, site, pacing));
+  if (keepOrigins) endpoints.addHook("onRequest", keepOrigins);
   endpoints.addHook("onRequest", async (request) => {
     if (request.principal?.kind === "user") site.requireOwnPage(request);
   });

@@ -1,3 +1,4 @@
+import type { onRequestHookHandler } from "fastify";
 import type { Api } from "./context.ts";
 
 /** How long browsers remember the answer to a preflight, in seconds; Chromium takes no more. */
@@ -37,12 +38,18 @@ const RESPONSE_HEADERS = [
 ].join(", ");
 
 /**
- * Lets pages of these origins call the API with an API key. Responses do not allow credentials, so that no browser sends the
- * cookies of a session along. Must be called before the routes are registered.
+ * Lets pages of these origins, by account, call the API with an API key. Responses do not allow credentials, so that no browser
+ * sends the cookies of a session along. Must be called before the routes are registered.
+ *
+ * @returns a hook for what comes after authentication: it withdraws what is allowed for other accounts only. A preflight, and a
+ *   refusal for want of a valid key, say nothing of an account.
  */
-export function allowOrigins(api: Api, origins: readonly string[]): void {
-  if (origins.length === 0) return;
-  const allowed = new Set(origins);
+export function allowOrigins(
+  api: Api,
+  origins: Readonly<Record<string, readonly string[]>>,
+): onRequestHookHandler | undefined {
+  const allowed = new Set(Object.values(origins).flat());
+  if (allowed.size === 0) return undefined;
   api.addHook("onRequest", (request, reply, done) => {
     const { origin, "access-control-request-method": requested } = request.headers;
     // Caches must not serve one origin's response to another.
@@ -62,4 +69,10 @@ export function allowOrigins(api: Api, origins: readonly string[]): void {
       .code(204)
       .send();
   });
+  return (request, reply, done) => {
+    const { principal, headers } = request;
+    if (principal && headers.origin !== undefined && !origins[principal.accountId]?.includes(headers.origin))
+      void reply.removeHeader("Access-Control-Allow-Origin").removeHeader("Access-Control-Expose-Headers");
+    done();
+  };
 }

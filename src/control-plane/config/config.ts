@@ -81,14 +81,13 @@ const keys = z.strictObject({
       "Addresses or ranges of proxies in front of the service, separated by commas. Their X-Forwarded headers say where requests come from.",
   }),
   cors_origins: z
-    .array(corsOrigin)
-    .max(100)
-    .default([])
+    .record(z.string().min(1).max(64), z.array(corsOrigin).max(100))
+    .default({})
     .meta({
       description:
-        "Origins whose pages may call the API from a browser, with an API key; none by default. Cookies of sessions are never " +
-        "accepted from them.",
-      examples: [["https://fleet.example.com"]],
+        "By account: origins whose pages may call the API from a browser, with an API key of the account; none by default. Cookies " +
+        "of sessions are never accepted from them.",
+      examples: [{ acc_c545cfa7618d81bd42ddce44: ["https://fleet.example.com"] }],
     }),
   metrics_listen: listenAddress.optional().meta({
     description:

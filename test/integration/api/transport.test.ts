@@ -8,6 +8,8 @@ import { waitFor } from "../../support/wait-for.ts";
 /** What requests and responses carry besides their content: ids, credentials, challenges, pauses, origins. */
 
 const PAGE = "https://fleet.example.com";
+/** Of another account. */
+const OTHER_PAGE = "https://other.example.com";
 const CHALLENGE = 'Bearer realm="edge-control"';
 
 let control: ControlPlane;
@@ -15,8 +17,10 @@ let account: TestAccount;
 let asset: TestAsset;
 const log = captureLog();
 beforeAll(async () => {
-  control = await startControlPlane({ logger: log.logger, config: { cors_origins: [PAGE] } });
-  account = await control.account();
+  const owners = { acc_page: [PAGE], acc_other: [OTHER_PAGE] };
+  control = await startControlPlane({ logger: log.logger, config: { cors_origins: owners } });
+  await control.store.accounts.createAccount({ id: "acc_page", name: "page", createdAt: 1 });
+  account = await control.key({ accountId: "acc_page", keyId: "", apiKey: "" }, []);
   asset = await control.asset(account);
 });
 afterAll(() => control[Symbol.asyncDispose]());
@@ -150,6 +154,24 @@ describe("pages of other origins", () => {
     expect(response.headers.get("access-control-expose-headers")).toContain("X-Request-Id");
     // A refusal that the page could not read would look like a network error.
     expect((await call("/v1/assets", { Origin: PAGE })).headers.get("access-control-allow-origin")).toBe(PAGE);
+  });
+
+  test("that are configured for another account read nothing of this one", async () => {
+    // Neither a preflight nor a refusal for want of a key says anything of an account.
+    expect((await preflight(OTHER_PAGE)).headers.get("access-control-allow-origin")).toBe(OTHER_PAGE);
+    expect((await call("/v1/assets", { Origin: OTHER_PAGE })).headers.get("access-control-allow-origin")).toBe(
+      OTHER_PAGE,
+    );
+    for (const path of ["/v1/assets", "/v1/assets/unknown", "/v1/events?types=x", "/v1/assets?foo=1"]) {
+      const response = await call(path, withKey({ Origin: OTHER_PAGE }));
+      await response.body?.cancel();
+      expect([path, response.headers.get("access-control-allow-origin")]).toEqual([path, null]);
+      expect(response.headers.get("access-control-expose-headers")).toBeNull();
+      expect(response.headers.get("vary")).toContain("Origin");
+    }
+    const stranger = await control.account();
+    const response = await call("/v1/assets", { Origin: PAGE, "X-API-Key": stranger.apiKey });
+    expect([response.status, response.headers.get("access-control-allow-origin")]).toEqual([200, null]);
   });
 
   test("never with the session of a person", async () => {
