@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { HEALTH_METRICS } from "../../../src/protocol/link/device-health.ts";
+import { HEALTH_METRICS, MAX_HEALTH_VALUE, MIN_HEALTH_VALUE } from "../../../src/protocol/link/device-health.ts";
 import type { HealthRow, HealthSpreads, Spread } from "../../../src/protocol/link/health-points.ts";
 import {
   decodeHealthMessage,
@@ -13,9 +13,9 @@ import {
 } from "../../../src/protocol/link/health-rows.ts";
 
 const spread = fc
-  .uniqueArray(fc.integer({ min: -100, max: 1_000 }), { minLength: 3, maxLength: 3 })
+  .uniqueArray(fc.integer({ min: MIN_HEALTH_VALUE, max: MAX_HEALTH_VALUE }), { minLength: 3, maxLength: 3 })
   .map((values) => values.toSorted((a, b) => a - b) as unknown as Spread);
-const flat = fc.integer({ min: -100, max: 1_000 }).map((value): Spread => [value, value, value]);
+const flat = fc.integer({ min: MIN_HEALTH_VALUE, max: MAX_HEALTH_VALUE }).map((value): Spread => [value, value, value]);
 const spreads = fc
   .tuple(...HEALTH_METRICS.map(() => fc.option(fc.oneof(spread, flat, fc.constant<Spread>([50, 50, 50])))))
   .map((values): HealthSpreads =>
@@ -121,7 +121,7 @@ function check(message: Uint8Array): void {
     expect(at % HEALTH_REPORT_ROW_S).toBe(0);
     if (index > 0) expect(at).toBeGreaterThan(decoded[index - 1]?.at ?? 0);
     for (const [min, mean, max] of Object.values(values)) {
-      expect(-100 <= min && min <= mean && mean <= max && max <= 1_000).toBe(true);
+      expect(MIN_HEALTH_VALUE <= min && min <= mean && mean <= max && max <= MAX_HEALTH_VALUE).toBe(true);
     }
   }
 }
