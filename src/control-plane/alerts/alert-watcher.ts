@@ -5,7 +5,13 @@ import type { AlertRouteBody } from "../../protocol/alerts/settings.ts";
 import { createId } from "../accounts/secrets.ts";
 import type { Observation, OpenAlert } from "../core/alerts/alert.ts";
 import { evaluate, parseRules, shortestAbsenceMs, termsOfSelector } from "../core/alerts/evaluate.ts";
-import { assignGroups, nextGroupStep, type Route } from "../core/alerts/grouping.ts";
+import {
+  assignGroups,
+  nextGroupStep,
+  type Route,
+  silencedUntilMs,
+  type SilenceMatcher,
+} from "../core/alerts/grouping.ts";
 import { lowestThresholds } from "../core/alerts/levels.ts";
 import { learn } from "../core/alerts/habits.ts";
 import { LeasedLoop } from "../instances/leased-loop.ts";
@@ -178,15 +184,11 @@ export class AlertWatcher implements AsyncDisposable {
   }
 
   async #group(accountId: string, open: readonly OpenAlert[], nowMs: number): Promise<void> {
-    const { alertSettings, alertOutbox } = this.#options.store;
+    const { alertOutbox } = this.#options.store;
     if (!open.some(({ state }) => state === "firing")) return;
     const routes = await this.#routesOf(accountId);
     if (routes.length === 0) return;
-    const silences = (await alertSettings.listSilences(accountId, nowMs)).map(({ conditions, selector, endsAtMs }) => ({
-      conditions,
-      terms: termsOfSelector(selector),
-      endsAtMs,
-    }));
+    const silences = await this.#silencesOf(accountId, nowMs);
     const groups = await alertOutbox.listGroups(accountId);
     const assignments = assignGroups(open, routes, silences, groups, nowMs, () => createId("grp_"));
     for (let at = 0; at < assignments.length; at += WRITE_BATCH) {
@@ -206,7 +208,8 @@ export class AlertWatcher implements AsyncDisposable {
       const known = routes.get(accountId) ?? (await this.#routesOf(accountId));
       routes.set(accountId, known);
       const route = known.find(({ id }) => id === group.routeId);
-      const step = nextGroupStep(group, counts, route, nowMs);
+      const silencedUntilMs = await this.#silencedUntilMs(each, nowMs);
+      const step = nextGroupStep(group, { ...counts, silencedUntilMs }, route, nowMs);
       const message = step.message && composeMessage(each, step.message, publicUrl, nowMs);
       const text = message && {
         id: messageIdOf(each),
@@ -217,6 +220,37 @@ export class AlertWatcher implements AsyncDisposable {
       if (text) onMessage();
     }
     return due.length === GROUP_BATCH;
+  }
+
+  /** Returns until when everything is silenced that the group would tell; `undefined` if something is not. */
+  async #silencedUntilMs({ accountId, group, counts }: DueGroup, nowMs: number): Promise<number | undefined> {
+    if (counts.unacknowledged === 0) return undefined;
+    const { condition } = group;
+    const silences = (await this.#silencesOf(accountId, nowMs)).filter(
+      ({ conditions }) => conditions?.includes(condition) ?? true,
+    );
+    if (silences.length === 0) return undefined;
+    let untilMs = Infinity;
+    for (let after = ""; ;) {
+      const members = await this.#options.store.alertOutbox.listUnacknowledged(group.id, after, BATCH);
+      for (const { subject } of members) {
+        const endMs = silencedUntilMs(silences, { condition, subject }, nowMs);
+        if (endMs === undefined) return undefined;
+        untilMs = Math.min(untilMs, endMs);
+      }
+      if (members.length < BATCH) return untilMs === Infinity ? undefined : untilMs;
+      after = members.at(-1)?.id ?? "";
+      await setImmediate();
+    }
+  }
+
+  async #silencesOf(accountId: string, nowMs: number): Promise<readonly SilenceMatcher[]> {
+    const silences = await this.#options.store.alertSettings.listSilences(accountId, nowMs);
+    return silences.map(({ conditions, selector, endsAtMs }) => ({
+      conditions,
+      terms: termsOfSelector(selector),
+      endsAtMs,
+    }));
   }
 
   async #routesOf(accountId: string): Promise<readonly Route[]> {

@@ -2,7 +2,7 @@ import type { AlertCondition, AlertSeverity, AlertSubjectKind } from "../../prot
 import type { AlertRouteBody, AlertRule } from "../../protocol/alerts/settings.ts";
 import type { SelectorTerm } from "../../protocol/fleets/selector.ts";
 import type { HealthMetric } from "../../protocol/link/device-health.ts";
-import type { AlertChange, Observation, OpenAlert } from "../core/alerts/alert.ts";
+import type { AlertChange, AlertSubject, Observation, OpenAlert } from "../core/alerts/alert.ts";
 import type { AlertGroup, Assignment, GroupCounts, GroupStep } from "../core/alerts/grouping.ts";
 import type { DeliveryStep } from "../core/alerts/delivery.ts";
 import type { DeviceHabits, DeviceSample, Outage } from "../core/alerts/habits.ts";
@@ -81,6 +81,12 @@ export interface DueGroup {
   readonly names: readonly string[];
   /** One of its subjects. */
   readonly subjectId: string;
+}
+
+/** An alert of a group. */
+export interface GroupMember {
+  readonly id: string;
+  readonly subject: AlertSubject;
 }
 
 export interface RoundState extends Outage {
@@ -231,6 +237,8 @@ export interface AlertOutboxStore {
   /** Stores new members and the groups they are the first of, in one transaction. The groups are due then. */
   assign(accountId: string, assignments: readonly Assignment[], nowMs: number): Promise<void>;
   listDueGroups(nowMs: number, limit: number): Promise<readonly DueGroup[]>;
+  /** Returns the alerts of a group that fire and that nobody has acknowledged, in the order of their ids. */
+  listUnacknowledged(groupId: string, after: string, limit: number): Promise<readonly GroupMember[]>;
   /**
    * Stores what a group says, in the outbox, and when it is due next. Does nothing if it has said something since it was read.
    * A channel that is disabled or removed gets nothing.

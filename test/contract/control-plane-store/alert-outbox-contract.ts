@@ -164,13 +164,25 @@ export function alertOutboxContract(harness: StoreHarness): void {
       if (!due) throw new Error("nothing is due");
       expect(due).toMatchObject({ accountId: ACCOUNT, counts: { total: 2, open: 2, unacknowledged: 2 } });
       expect(due.names).toEqual(assets.map(({ name }) => name).toSorted());
+      await store.assetSettings.changeTags(
+        assets[0]?.uuid ?? "",
+        new Map([["site", "7"]]),
+        false,
+        audit("asset.tagged"),
+      );
+      const [first, second] = await alertOutbox.listUnacknowledged("grp_1", "", 5);
+      expect(first).toMatchObject({ id: "alr_1", subject: { id: assets[0]?.uuid, type: "gateway" } });
+      expect([first?.subject.tags, second?.subject.tags]).toEqual([new Map([["site", "7"]]), new Map()]);
+      expect((await alertOutbox.listUnacknowledged("grp_1", "alr_1", 5)).map(({ id }) => id)).toEqual(["alr_2"]);
+      await alerts.acknowledge(ACCOUNT, { ids: ["alr_2"] }, NOW, "Ada", audit("alert.acknowledged"));
+      expect((await alertOutbox.listUnacknowledged("grp_1", "", 5)).map(({ id }) => id)).toEqual(["alr_1"]);
       await alertOutbox.step(due, { message: undefined, nextAtMs: undefined, isClosed: false }, undefined, NOW);
       expect(await alertOutbox.listDueGroups(NOW, 5)).toEqual([]);
       await alerts.change(ACCOUNT, [{ kind: "resolve", id: "alr_1" }], [], NOW + 1);
       expect((await alertOutbox.listDueGroups(NOW + 1, 5))[0]?.counts).toEqual({
         total: 2,
         open: 1,
-        unacknowledged: 1,
+        unacknowledged: 0,
       });
       await alertOutbox.step(due, { message: undefined, nextAtMs: undefined, isClosed: true }, undefined, NOW);
       expect(await alertOutbox.listGroups(ACCOUNT)).toEqual([]);

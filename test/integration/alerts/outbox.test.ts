@@ -5,6 +5,7 @@ import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { ACCOUNT, addRoute, AlertRig, connectDevices, type Received } from "../../support/alerts/alert-rig.ts";
 import { someObservation } from "../../support/alerts/alert-simulation.ts";
+import { someAudit } from "../../support/control-plane/people.ts";
 import { failingStore } from "../../support/control-plane/failing-store.ts";
 
 const MINUTE = 60_000;
@@ -92,6 +93,71 @@ describe("what is told", () => {
     expect(JSON.stringify(rig.received[0]?.message).length).toBeLessThan(2_000);
     expect(Math.max(...parts)).toBe(200);
     expect(parts.reduce((sum, count) => sum + count, 0)).toBe(20_000);
+  });
+});
+
+describe("silences", () => {
+  const silence = async (store: Store, rig: AlertRig, selector: string, minutes: number): Promise<string> => {
+    const nowMs = rig.clock.now();
+    const id = `sil_${selector}`;
+    const about = { conditions: undefined, selector, reason: "Works", createdBy: "Ada" };
+    const created = { id, accountId: ACCOUNT, ...about, createdAtMs: nowMs, endsAtMs: nowMs + minutes * MINUTE };
+    expect(await store.alertSettings.createSilence(created, someAudit("silence.created"))).toBe("stored");
+    return id;
+  };
+
+  test("what was told is not repeated while all of it is silenced, and goes on after that; its end is told", async () => {
+    await using store = await openWithAccount();
+    await using rig = new AlertRig();
+    const devices = await connectDevices(store, rig.clock, 2);
+    await addRoute(store, ["ops"], { repeat_s: 600 });
+    await rig.start(store);
+    for (const [at, { asset, leave }] of devices.entries()) {
+      const tags = new Map([["site", String(at)]]);
+      await store.assetSettings.changeTags(asset.uuid, tags, false, someAudit("asset.tagged"));
+      await leave();
+    }
+    await rig.until("the outage to be told", () => rig.received.length === 1, MINUTE);
+    // Of one device it is not enough.
+    await silence(store, rig, "site=0", 60);
+    await rig.until("the repetition", () => rig.received.length === 2, MINUTE);
+    await silence(store, rig, "site=1", 60);
+    await rig.skip(45 * MINUTE);
+    expect(rig.received).toHaveLength(2);
+    await rig.until("the repetition after the end of a silence", () => rig.received.length === 3, MINUTE);
+    const id = await silence(store, rig, "*", 24 * 60);
+    await rig.skip(30 * MINUTE);
+    expect(rig.received).toHaveLength(3);
+    // One that is ended before its time holds nothing back any more.
+    await store.alertSettings.endSilence(ACCOUNT, id, rig.clock.now(), someAudit("silence.ended"));
+    await rig.until("the repetition after a silence was ended", () => rig.received.length === 4, MINUTE);
+    await silence(store, rig, "role!=none", 60);
+    for (const { join } of devices) await join();
+    await rig.until("the end", () => rig.received.length === 5);
+    expect(rig.received.map(({ message }) => message.type)).toEqual([
+      "firing",
+      "repeat",
+      "repeat",
+      "repeat",
+      "resolved",
+    ]);
+  });
+
+  test("what waits for the end of quiet hours stays untold while it is silenced", async () => {
+    await using store = await openWithAccount();
+    await using rig = new AlertRig();
+    const [device] = await connectDevices(store, rig.clock, 1);
+    const nowMs = rig.clock.now() + 31 * MINUTE;
+    const hourOf = (ms: number) => new Date(ms).toISOString().slice(11, 16);
+    const hours = { from: hourOf(nowMs - 60 * MINUTE), to: hourOf(nowMs + 60 * MINUTE), time_zone: "UTC" };
+    await addRoute(store, ["ops"], { quiet_hours: { ...hours, except_critical: false } });
+    await rig.start(store);
+    await device?.leave();
+    await rig.until("the alert", async () => (await firing(store)).length === 1, MINUTE);
+    await silence(store, rig, "*", 180);
+    await rig.skip(150 * MINUTE);
+    expect(rig.received).toEqual([]);
+    await rig.until("the message after the end of the silence", () => rig.received.length === 1, MINUTE);
   });
 });
 

@@ -57,7 +57,9 @@ export function createSilence(api: Api, { store, clock }: ApiContext): void {
       schema: {
         operationId: "createSilence",
         summary: "Create Silence",
-        description: "Of the alerts that it matches nothing is told until its end. What fires then still is told then.",
+        description:
+          "Of the alerts that it matches nothing is told until its end, and what was told already is not repeated. What still fires " +
+          "then is told then. That something is over is always told.",
         tags: ["Alerts"],
         body: silenceCreationSchema,
         response: { 201: json("The silence.", silenceSchema), ...errorsWithBody("QuotaExceeded") },

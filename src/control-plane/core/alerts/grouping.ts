@@ -10,6 +10,8 @@ export const MAX_GROUPS_PER_HOUR = 20;
 /** Pause between two messages of a group because more has joined it. */
 const GROUP_INTERVAL_MS = GROUP_WINDOW_MS;
 const HOUR_MS = 3_600_000;
+/** Pause between two looks at a group that is silenced: a silence may be ended before its time. */
+const SILENCED_LOOK_MS = 300_000;
 
 export interface Route extends Omit<AlertRouteBody, "selector"> {
   readonly id: string;
@@ -44,15 +46,18 @@ export interface Assignment {
   readonly group: AlertGroup;
 }
 
-function isSilenced(
+/** Returns until when the alert is silenced, in Unix milliseconds; `undefined` if it is not. */
+export function silencedUntilMs(
   silences: readonly SilenceMatcher[],
   { condition, subject }: Pick<OpenAlert, "condition" | "subject">,
   nowMs: number,
-): boolean {
-  return silences.some(
-    ({ conditions, terms, endsAtMs }) =>
-      endsAtMs > nowMs && (conditions?.includes(condition) ?? true) && takesSubject(terms, subject),
-  );
+): number | undefined {
+  let untilMs: number | undefined;
+  for (const { conditions, terms, endsAtMs } of silences) {
+    if (endsAtMs <= (untilMs ?? nowMs) || conditions?.includes(condition) === false) continue;
+    if (takesSubject(terms, subject)) untilMs = endsAtMs;
+  }
+  return untilMs;
 }
 
 function takesAlert(route: Route, alert: OpenAlert, nowMs: number): boolean {
@@ -81,7 +86,8 @@ export function assignGroups(
   for (const group of groups) addTo(byKey, group);
   const assignments: Assignment[] = [];
   for (const alert of alerts) {
-    if (alert.state !== "firing" || alert.isAcknowledged || isSilenced(silences, alert, nowMs)) continue;
+    if (alert.state !== "firing" || alert.isAcknowledged) continue;
+    if (silencedUntilMs(silences, alert, nowMs) !== undefined) continue;
     for (const route of routes) {
       if (alert.routeIds.includes(route.id) || !takesAlert(route, alert, nowMs)) continue;
       const { condition, severity, sinceMs } = alert;
@@ -125,6 +131,8 @@ export interface GroupCounts {
   readonly open: number;
   /** Of the open ones, those that no person has acknowledged. */
   readonly unacknowledged: number;
+  /** Until when all of these are silenced, in Unix milliseconds; `undefined`: one of them is not. */
+  readonly silencedUntilMs?: number | undefined;
 }
 
 export interface GroupStep {
@@ -142,7 +150,7 @@ export function nextGroupStep(
   nowMs: number,
 ): GroupStep {
   const { sends, sentTotal, openedAtMs, lastSentAtMs = openedAtMs } = group;
-  const { total, open, unacknowledged } = counts;
+  const { total, open, unacknowledged, silencedUntilMs: silencedMs = nowMs } = counts;
   const closed = { message: undefined, nextAtMs: undefined, isClosed: true };
   // No person was told of it, or the route does not send ends.
   if (!route || (open === 0 && (sends === 0 || !route.send_resolved))) return closed;
@@ -151,6 +159,8 @@ export function nextGroupStep(
     if (dueAfterQuiet > nowMs) return { message: undefined, nextAtMs: dueAfterQuiet, isClosed: false };
     return { message, nextAtMs, isClosed: message === "resolved" };
   };
+  if (open > 0 && unacknowledged > 0 && silencedMs > nowMs)
+    return { message: undefined, nextAtMs: Math.min(silencedMs, nowMs + SILENCED_LOOK_MS), isClosed: false };
   const repeatMs = route.repeat_s === null ? undefined : route.repeat_s * 1000;
   const nextRepeatMs = repeatMs === undefined ? undefined : nowMs + repeatMs;
   if (sends === 0) {

@@ -1,7 +1,8 @@
 import type { AlertCondition, AlertSeverity } from "../../../protocol/alerts/condition.ts";
 import type { DeliveryStep } from "../../core/alerts/delivery.ts";
 import type { AlertGroup, Assignment, GroupStep } from "../../core/alerts/grouping.ts";
-import type { AlertOutboxStore, Delivery, DeliveryFilter, DueGroup, NewMessage } from "../alerts.ts";
+import type { AlertOutboxStore, Delivery, DeliveryFilter, DueGroup, GroupMember, NewMessage } from "../alerts.ts";
+import { type SubjectRow, toSubject } from "./alert-subject.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
 import { all, change, type Value, type Work } from "./statement.ts";
@@ -35,6 +36,12 @@ const listDueSql = ({ jsonList }: Dialect): string => /* sql */ `
       WHERE m.group_id = p.id ORDER BY l.since_ms, l.subject_name LIMIT ${MAX_NAMES}) s) AS names,
     (SELECT min(l.subject_id) FROM alert_group_members m JOIN alerts l ON l.id = m.alert_id WHERE m.group_id = p.id) AS subject_id
   FROM alert_groups p WHERE p.due_ms <= ? ORDER BY p.due_ms LIMIT ?`;
+const listUnacknowledgedSql = ({ jsonObject }: Dialect): string => /* sql */ `
+  SELECT l.id, l.subject_kind, l.subject_id, l.subject_name, a.type,
+    (SELECT ${jsonObject("g.key", "g.value")} FROM asset_tags g WHERE g.asset_uuid = l.subject_id) AS tags
+  FROM alert_group_members m JOIN alerts l ON l.id = m.alert_id LEFT JOIN assets a ON a.uuid = l.subject_id
+  WHERE m.group_id = ? AND m.alert_id > ? AND l.state = 'firing' AND l.acknowledged_at_ms IS NULL
+  ORDER BY m.alert_id LIMIT ?`;
 const STEP = /* sql */ `
   UPDATE alert_groups SET due_ms = CAST(? AS BIGINT), is_closed = ?, sends = sends + ?, sent_total = ?,
     last_sent_at_ms = CAST(? AS BIGINT)
@@ -115,11 +122,13 @@ interface DeliveryRow {
 export class SqlAlertOutboxStore implements AlertOutboxStore {
   readonly #executor: Executor;
   readonly #listDue: string;
+  readonly #listUnacknowledged: string;
   readonly #claim: string;
 
   constructor(executor: Executor) {
     this.#executor = executor;
     this.#listDue = listDueSql(executor.dialect);
+    this.#listUnacknowledged = listUnacknowledgedSql(executor.dialect);
     this.#claim = claimSql(executor.dialect);
   }
 
@@ -155,6 +164,15 @@ export class SqlAlertOutboxStore implements AlertOutboxStore {
       names: JSON.parse(row.names ?? "[]") as string[],
       subjectId: row.subject_id ?? "",
     }));
+  }
+
+  async listUnacknowledged(groupId: string, after: string, limit: number): Promise<readonly GroupMember[]> {
+    const rows = await this.#executor.all<SubjectRow & { readonly id: string }>(this.#listUnacknowledged, [
+      groupId,
+      after,
+      limit,
+    ]);
+    return rows.map((row) => ({ id: row.id, subject: toSubject(row) }));
   }
 
   async step(

@@ -1,4 +1,4 @@
-import type { AlertCondition, AlertSeverity, AlertSubjectKind } from "../../../protocol/alerts/condition.ts";
+import type { AlertCondition, AlertSeverity } from "../../../protocol/alerts/condition.ts";
 import type { AlertChange, Observation, OpenAlert } from "../../core/alerts/alert.ts";
 import { type DeviceHabits, NO_HABITS } from "../../core/alerts/habits.ts";
 import {
@@ -15,6 +15,7 @@ import {
 } from "../alerts.ts";
 import type { AuditEntry } from "../audit.ts";
 import { AlertObservations } from "./alert-observations.ts";
+import { type SubjectRow, toSubject } from "./alert-subject.ts";
 import { NOTABLE_HEALTH } from "./notable-health.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
@@ -89,21 +90,16 @@ const SURPLUS_BATCH = 500;
 /** After every place in a list. */
 const NEWEST: AlertCursor = { firedAtMs: Number.MAX_SAFE_INTEGER, id: "" };
 
-interface OpenRow {
+interface OpenRow extends SubjectRow {
   readonly id: string;
   readonly condition: AlertCondition;
   readonly severity: AlertSeverity;
-  readonly subject_kind: AlertSubjectKind;
-  readonly subject_id: string;
-  readonly subject_name: string;
   readonly state: OpenAlert["state"];
   readonly since_ms: number;
   readonly clear_since_ms: number | null;
   readonly fired_at_ms: number | null;
   readonly acknowledged_at_ms: number | null;
-  readonly type: string | null;
   readonly routes: string | null;
-  readonly tags: string | null;
 }
 
 type PositionRow = Pick<StoredRow, "id" | "fired_at_ms">;
@@ -311,13 +307,11 @@ function toHabits({
 }
 
 function toOpen(row: OpenRow): OpenAlert {
-  const tags = new Map(Object.entries(JSON.parse(row.tags ?? "{}") as Record<string, string>));
-  const named = { kind: row.subject_kind, id: row.subject_id, name: row.subject_name };
   return {
     id: row.id,
     condition: row.condition,
     severity: row.severity,
-    subject: row.type === null ? named : { ...named, type: row.type, tags },
+    subject: toSubject(row),
     state: row.state,
     sinceMs: row.since_ms,
     clearSinceMs: row.clear_since_ms ?? undefined,
