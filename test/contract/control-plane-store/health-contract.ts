@@ -82,7 +82,7 @@ export function healthContract(harness: StoreHarness): void {
       const { uuid } = await register(store, someAsset());
       const { uuid: other } = await register(store, someAsset());
       const { uuid: none } = await register(store, someAsset());
-      await store.health.addRows(uuid, [row(1), { at: row(2).at, spreads: { disk_percent: [1, 2, 3] } }]);
+      await store.health.addRows(uuid, [row(1), { at: row(2).at, spreads: { disk_percent: [1, 2.4, 3] } }]);
       await store.health.addRows(other, rows(7));
       expect(await store.health.listNewest([uuid, none])).toEqual(
         new Map([[uuid, { at: T0 + 2 * QUARTER, means: { disk_percent: 2 } }]]),

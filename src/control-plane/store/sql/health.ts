@@ -111,8 +111,11 @@ function* addRows(dialect: Dialect, assetUuid: string, rows: readonly HealthRow[
   const recent = recentRows(before, rows);
   const newest = recent.at(-1);
   if (!newest || newest === before.at(-1)) return added;
-  const means = REPORTED_HEALTH_METRICS.map((metric) => newest.spreads[metric]?.[1] ?? null);
   const content = encodeHealthRows(recent, HEALTH_REPORT_ROW_S);
+  const means = REPORTED_HEALTH_METRICS.map((metric) => {
+    const mean = newest.spreads[metric]?.[1];
+    return mean === undefined ? null : Math.round(mean);
+  });
   yield* change(SAVE_LATEST, [assetUuid, asset.account_id, newest.at, content, ...means]);
   return added;
 }
