@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { addSomeRelease } from "../../support/control-plane/served-release.ts";
 import { edgectlUser } from "../../support/edgectl/process.ts";
 import { imageOf, type RigDevice, startFleetRig } from "../../support/fleets/fleet-rig.ts";
 import { waitFor } from "../../support/wait-for.ts";
@@ -95,6 +96,24 @@ test("a reapply takes members by their serial numbers, and says since when they 
   await rig.run(["fleets", "reapply", "kiosks", "--asset", serial, "--yes"]);
   await waitFor("the app to be back", () => device.apps.has("web"));
   expect(rig.devices[0]?.device.apps.has("web")).toBe(false);
+});
+
+test("a file asks for a version of the agent, without apps, and says so before and after", async () => {
+  await using rig = await setUp(2);
+  await addSomeRelease(rig.control.store, "1.5.0", 1_000);
+  const text = "fleet: agents\nselector: role = kiosk\nstrategy: {soak_s: 0}\n";
+  const file = await rig.file(`${text}agent: {version: 1.5.0}\n`);
+  const applied = await rig.run(["fleets", "apply", "-f", file, "--yes", "--roll-out"]);
+  expect(applied).toMatchObject({ code: 0, stderr: "" });
+  expect(applied.stdout).toContain("agent: changes\n  + version  1.5.0\n");
+  for (const { device } of rig.devices) expect([device.agentVersion, device.received]).toEqual(["1.5.0", []]);
+  expect((await rig.run(["fleets", "revisions", "agents"])).stdout).toMatch(/AGENT.*\n.* 1\.5\.0 /);
+  const again = await rig.run(["fleets", "apply", "-f", file, "--yes"]);
+  expect(again.stdout).toContain("Nothing to change. The newest revision is 1.");
+  // A release that the service does not have becomes no revision.
+  await rig.file(`${text}agent: {version: 9.9.9}\n`);
+  const refused = await rig.run(["fleets", "apply", "-f", file, "--yes"]);
+  expect([refused.code, refused.stderr]).toEqual([4, expect.stringContaining("no release 9.9.9")]);
 });
 
 test("a changed file shows what differs by field, and makes the next revision", async () => {
