@@ -24,6 +24,12 @@ export function addAgentReleaseCommands(program: Command, context: CliContext): 
   const releases = program
     .command("agent-release")
     .description("manage the releases of edge-agent that devices can fetch from the service");
+  addAdd(releases, context);
+  addList(releases, context);
+  addRemove(releases, context);
+}
+
+function addAdd(releases: Command, context: CliContext): void {
   withAdministrationOptions(releases.command("add <layout>"))
     .description("check the OCI layout of a signed release, and add it for the devices of all accounts")
     .option("--key <file...>", "public keys of those who may sign it, as PEM; default: those of the service's build")
@@ -58,6 +64,9 @@ export function addAgentReleaseCommands(program: Command, context: CliContext): 
         ({ version, digest }) => `added release ${version}, ${digest}`,
       ),
     );
+}
+
+function addList(releases: Command, context: CliContext): void {
   withAdministrationOptions(releases.command("list"))
     .description("list the releases, the last one that was added first")
     .action((options: AdministrationOptions) =>
@@ -77,6 +86,9 @@ export function addAgentReleaseCommands(program: Command, context: CliContext): 
           ]),
       ),
     );
+}
+
+function addRemove(releases: Command, context: CliContext): void {
   withAdministrationOptions(releases.command("remove <version>"))
     .description("remove a release; devices that run it keep it, and one that fetches it now fails")
     .action((version: string, options: AdministrationOptions) =>

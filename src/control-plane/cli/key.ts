@@ -34,6 +34,12 @@ interface CreationOptions extends AdministrationOptions {
 /** `key create`, `key list` and `key revoke`. */
 export function addKeyCommands(program: Command, context: CliContext): void {
   const key = program.command("key").description("manage API keys");
+  addCreate(key, context);
+  addList(key, context);
+  addRevoke(key, context);
+}
+
+function addCreate(key: Command, context: CliContext): void {
   withAdministrationOptions(key.command("create"))
     .description("create an API key, which is shown only once")
     .requiredOption("--account <id>", "account the key acts for")
@@ -82,6 +88,9 @@ export function addKeyCommands(program: Command, context: CliContext): void {
         ({ key_id, api_key }) => `key ${key_id}\n${api_key}\nThe key is not shown again: keep it in a safe place.`,
       ),
     );
+}
+
+function addList(key: Command, context: CliContext): void {
   withAdministrationOptions(key.command("list"))
     .description("list the API keys; a key itself cannot be shown again")
     .option("--account <id>", "only the keys of this account")
@@ -110,6 +119,9 @@ export function addKeyCommands(program: Command, context: CliContext): void {
           ]),
       ),
     );
+}
+
+function addRevoke(key: Command, context: CliContext): void {
   withAdministrationOptions(key.command("revoke <key_id>"))
     .description("revoke an API key; from now on it is refused, and its open streams are closed")
     .action((keyId: string, options: AdministrationOptions) =>

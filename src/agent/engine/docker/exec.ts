@@ -3,11 +3,11 @@ import { randomUUID } from "node:crypto";
 import type Docker from "dockerode";
 import type { Clock } from "../../../lib/clock.ts";
 import type { KeyedLock } from "../../../lib/keyed-lock.ts";
-import type { ExecRequest, RunningExec } from "../container-access.ts";
+import type { ExecEnd, ExecRequest, RunningExec } from "../container-access.ts";
 import { untilDrained } from "../../../lib/until-drained.ts";
 import { call } from "./call.ts";
 import { Demultiplexer } from "./demultiplexer.ts";
-import { type FoundProcesses, MARK, NONE, ofCommand, ticksNow } from "./exec-processes.ts";
+import { type CommandOrigin, type FoundProcesses, MARK, NONE, ofCommand, ticksNow } from "./exec-processes.ts";
 import { requireContainer } from "./find-container.ts";
 import { requireFields } from "./shape.ts";
 import { toEngineError } from "./to-engine-error.ts";
@@ -42,7 +42,6 @@ export async function startExec(
   const container = docker.getContainer(Id);
   const mark = randomUUID();
   const { user, workingDir, columns, rows } = request;
-  const who = { ...(user !== undefined && { User: user }) };
   const created = await container.exec({
     Cmd: [...request.command],
     AttachStdin: true,
@@ -50,7 +49,7 @@ export async function startExec(
     AttachStderr: true,
     Tty: request.tty,
     Env: [`${MARK}=${mark}`, ...(request.tty ? ["TERM=xterm-256color"] : [])],
-    ...who,
+    ...(user !== undefined && { User: user }),
     ...(workingDir !== undefined && { WorkingDir: workingDir }),
     abortSignal: signal,
   });
@@ -69,62 +68,7 @@ export async function startExec(
     void clock.sleep(START_GAP_MS).then(() => lease[Symbol.dispose]());
   }
   const origin = { mark, from, to: ticksNow() };
-  const resize = (width: number, height: number, limit: AbortSignal): Promise<void> =>
-    call(clock, CALL_TIMEOUT_MS, limit, async (abortSignal) => {
-      // Podman answers with 201, which the library takes for an error.
-      await unlessStatus(201, exec.resize({ w: width, h: height, abortSignal }));
-    });
-  const exitCode = async (limit: AbortSignal): Promise<number | undefined> => {
-    const { Running, ExitCode } = await call(clock, CALL_TIMEOUT_MS, limit, (abortSignal) =>
-      exec.inspect({ abortSignal }),
-    );
-    return Running ? undefined : (ExitCode ?? 0);
-  };
-  const isGoneWithin = async (ms: number, abortSignal: AbortSignal): Promise<boolean> => {
-    for (const end = clock.monotonic() + ms; ; await clock.sleep(POLL_MS, abortSignal)) {
-      if ((await exitCode(abortSignal)) !== undefined) return true;
-      if (clock.monotonic() >= end) return false;
-    }
-  };
-  const running: RunningExec = {
-    output: request.tty ? plain(socket) : demultiplexed(socket),
-    async write(bytes) {
-      if (socket.destroyed || socket.writableEnded) return;
-      if (!socket.write(bytes)) await untilDrained(socket);
-    },
-    end() {
-      // A terminal has no end of input: it is a key.
-      if (request.tty) socket.write(Uint8Array.of(CTRL_D));
-      else socket.end();
-    },
-    resize,
-    exitCode,
-    async kill(abortSignal) {
-      const ask = async (what: "list" | "kill", known: FoundProcesses, as: string | undefined) =>
-        ofCommand(what, origin, known, { container, user: as, signal: abortSignal }).catch((error: unknown) =>
-          hasContainerEnded(error) ? NONE : undefined,
-        );
-      const own = user ?? Config.User;
-      const isOver = await exitCode(abortSignal).then(
-        (code) => code !== undefined,
-        (error: unknown) => hasContainerEnded(error) || Promise.reject(error),
-      );
-      // Before it ends: its children have another parent afterwards.
-      const before = isOver ? undefined : await ask("list", NONE, user);
-      // Unread output would block the command.
-      socket.resume();
-      if (request.tty && socket.writable) socket.write(Uint8Array.of(CTRL_C, CTRL_D));
-      socket.end();
-      const hasEnded = isOver || (await isGoneWithin(END_PATIENCE_MS, abortSignal));
-      socket.destroy();
-      const killed = await ask("kill", before ?? NONE, user);
-      // If the command has changed its user, only root can kill it. And root may not read its environment.
-      const last = isRoot(own) ? killed : ((await ask("kill", killed ?? before ?? NONE, "0")) ?? killed);
-      const isGone = hasEnded || (await isGoneWithin(KILL_PATIENCE_MS, abortSignal));
-      return { isGone, left: last?.left };
-    },
-    close: () => void socket.destroy(),
-  };
+  const running = new StartedExec({ exec, container, defaultUser: Config.User, socket, origin, request, clock });
   if (signal.aborted) {
     // The caller does not wait for it any more: the engine has taken too long to start it.
     const limit = AbortSignal.timeout(LATE_KILL_TIMEOUT_MS);
@@ -134,8 +78,99 @@ export async function startExec(
   }
   // A command that is over already has no terminal.
   else if (request.tty && columns !== undefined && rows !== undefined)
-    await resize(columns, rows, signal).catch(() => undefined);
+    await running.resize(columns, rows, signal).catch(() => undefined);
   return running;
+}
+
+interface StartedExecParts {
+  readonly exec: Docker.Exec;
+  readonly container: Docker.Container;
+  /** The user that the container's own command has. */
+  readonly defaultUser: string;
+  /** The command's input and output. */
+  readonly socket: Socket;
+  readonly origin: CommandOrigin;
+  readonly request: ExecRequest;
+  readonly clock: Clock;
+}
+
+/** A command that the engine has started. */
+class StartedExec implements RunningExec {
+  readonly output: RunningExec["output"];
+  readonly #parts: StartedExecParts;
+
+  constructor(parts: StartedExecParts) {
+    this.#parts = parts;
+    this.output = parts.request.tty ? plain(parts.socket) : demultiplexed(parts.socket);
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    const { socket } = this.#parts;
+    if (socket.destroyed || socket.writableEnded) return;
+    if (!socket.write(bytes)) await untilDrained(socket);
+  }
+
+  end(): void {
+    const { socket, request } = this.#parts;
+    // A terminal has no end of input: it is a key.
+    if (request.tty) socket.write(Uint8Array.of(CTRL_D));
+    else socket.end();
+  }
+
+  resize(columns: number, rows: number, signal: AbortSignal): Promise<void> {
+    const { exec, clock } = this.#parts;
+    return call(clock, CALL_TIMEOUT_MS, signal, async (abortSignal) => {
+      // Podman answers with 201, which the library takes for an error.
+      await unlessStatus(201, exec.resize({ w: columns, h: rows, abortSignal }));
+    });
+  }
+
+  async exitCode(signal: AbortSignal): Promise<number | undefined> {
+    const { exec, clock } = this.#parts;
+    const { Running, ExitCode } = await call(clock, CALL_TIMEOUT_MS, signal, (abortSignal) =>
+      exec.inspect({ abortSignal }),
+    );
+    return Running ? undefined : (ExitCode ?? 0);
+  }
+
+  async kill(signal: AbortSignal): Promise<ExecEnd> {
+    const { container, defaultUser, socket, origin, request } = this.#parts;
+    const { user, tty } = request;
+    const ask = async (what: "list" | "kill", known: FoundProcesses, as: string | undefined) =>
+      ofCommand(what, origin, known, { container, user: as, signal }).catch((error: unknown) =>
+        hasContainerEnded(error) ? NONE : undefined,
+      );
+    const isOver = await this.exitCode(signal).then(
+      (code) => code !== undefined,
+      (error: unknown) => hasContainerEnded(error) || Promise.reject(error),
+    );
+    // Before it ends: its children have another parent afterwards.
+    const before = isOver ? undefined : await ask("list", NONE, user);
+    // Unread output would block the command.
+    socket.resume();
+    if (tty && socket.writable) socket.write(Uint8Array.of(CTRL_C, CTRL_D));
+    socket.end();
+    const hasEnded = isOver || (await this.#isGoneWithin(END_PATIENCE_MS, signal));
+    socket.destroy();
+    const killed = await ask("kill", before ?? NONE, user);
+    // If the command has changed its user, only root can kill it. And root may not read its environment.
+    const isOfRoot = isRoot(user ?? defaultUser);
+    const last = isOfRoot ? killed : ((await ask("kill", killed ?? before ?? NONE, "0")) ?? killed);
+    const isGone = hasEnded || (await this.#isGoneWithin(KILL_PATIENCE_MS, signal));
+    return { isGone, left: last?.left };
+  }
+
+  close(): void {
+    this.#parts.socket.destroy();
+  }
+
+  async #isGoneWithin(ms: number, signal: AbortSignal): Promise<boolean> {
+    const { clock } = this.#parts;
+    for (const end = clock.monotonic() + ms; ; await clock.sleep(POLL_MS, signal)) {
+      if ((await this.exitCode(signal)) !== undefined) return true;
+      if (clock.monotonic() >= end) return false;
+    }
+  }
 }
 
 /** Whether an error says that the container does not run, or is not there: then nothing in it does. */

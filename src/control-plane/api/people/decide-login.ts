@@ -35,15 +35,19 @@ const params = z.object({
 
 type CodeRequest = FastifyRequest<{ Params: z.output<typeof params> }>;
 
-/**
- * `GET /v1/device-logins/{user_code}`: what a person is asked to confirm. `POST`: confirms or denies it.
- */
-export function decideLogin(api: Api, context: ApiContext): void {
-  const { store, clock } = context;
-  const limiter = new WrongCodeLimiter(clock, context.observer);
+/** Finds the request that a code is of. Errors: `LoginRequestUnknown`, `LoginRequestExpired`, `TooManyRequests` after too many wrong codes. */
+type FindLogin = (request: CodeRequest) => Promise<{ readonly code: string; readonly login: LoginRequest }>;
 
-  /** Errors: `LoginRequestUnknown`, `LoginRequestExpired`, `TooManyRequests` after too many wrong codes. */
-  const find = async (request: CodeRequest): Promise<{ code: string; login: LoginRequest }> => {
+/** What a person is asked to confirm, and the decision: wrong codes count for both together. */
+export function decideLogin(api: Api, context: ApiContext): void {
+  const find = loginFinder(context);
+  getLoginRequest(api, find);
+  decideLoginRequest(api, context, find);
+}
+
+function loginFinder({ store, clock, observer }: ApiContext): FindLogin {
+  const limiter = new WrongCodeLimiter(clock, observer);
+  return async (request) => {
     const { id } = principalOf(request);
     limiter.requireAllowed(id);
     const code = parseUserCode(request.params.user_code);
@@ -55,7 +59,10 @@ export function decideLogin(api: Api, context: ApiContext): void {
     if (!isWithinLifetime(login, unixNow(clock))) throw new EdgeError("LoginRequestExpired");
     return { code, login };
   };
+}
 
+/** `GET /v1/device-logins/{user_code}`: what a person is asked to confirm. */
+function getLoginRequest(api: Api, find: FindLogin): void {
   api.get(
     "/v1/device-logins/:user_code",
     {
@@ -76,7 +83,10 @@ export function decideLogin(api: Api, context: ApiContext): void {
       return toBody(request, code, login);
     },
   );
+}
 
+/** `POST /v1/device-logins/{user_code}`: confirms or denies it. */
+function decideLoginRequest(api: Api, { store, clock }: ApiContext, find: FindLogin): void {
   api.post(
     "/v1/device-logins/:user_code",
     {
