@@ -5,6 +5,7 @@ import { AUDIT_ACTIONS } from "../../../src/control-plane/core/people/audit-acti
 import { hashSecret } from "../../../src/control-plane/accounts/secrets.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { auditRowsOf, call, type Reply } from "../../support/control-plane/audit-rows.ts";
+import { groupAlert, openAlert } from "../../support/alerts/open-alert.ts";
 import { captureLogText } from "../../support/captured-log.ts";
 import { startControlPlane } from "../../support/control-plane.ts";
 import { someSuperSim } from "../../support/control-plane/sims.ts";
@@ -12,7 +13,9 @@ import { FakeDevice } from "../../support/fake-device.ts";
 import { readDocument } from "../../support/openapi/read-document.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
-const LEGACY = { config: { legacy_removal_at: "2099-01-01T00:00:00Z" } };
+const LEGACY = {
+  config: { legacy_removal_at: "2099-01-01T00:00:00Z", alert_channels: { allow_private: ["127.0.0.1"] } },
+};
 const OWN_PAGE = { "Sec-Fetch-Site": "same-origin" };
 
 let number = 0;
@@ -74,6 +77,9 @@ test("each operation of the document that changes something writes an entry for 
   });
   const newRollout = async (body: unknown = {}): Promise<string> =>
     `/v1/fleets/kiosks/rollouts/${String((await send("POST", "/v1/fleets/kiosks/rollouts", body)).body["id"])}`;
+
+  const newSilence = () =>
+    send("POST", "/v1/silences", { reason: "Works", until: Math.floor(Date.now() / 1000) + 3_600 });
 
   /** In this order: some use what earlier ones made. */
   const operations: Record<string, () => Promise<Reply>> = {
@@ -287,6 +293,23 @@ test("each operation of the document that changes something writes an entry for 
       await waitFor("its end", async () => (await send("GET", rollout)).body["state"] === "succeeded");
       return send("POST", "/v1/fleets/kiosks/reapply", {});
     },
+    "PUT /v1/alert-settings": async () => {
+      const url = `https://127.0.0.1:9/${secret("webhook")}`;
+      const channels = { ops: { kind: "webhook", url } };
+      const reply = await send("PUT", "/v1/alert-settings", { rules: [], routes: {}, channels });
+      secrets.push(...Object.values(reply.body["new_secrets"] as Record<string, string>));
+      return reply;
+    },
+    "POST /v1/alert-channels/:name/test": () => send("POST", "/v1/alert-channels/ops/test"),
+    "POST /v1/alerts/:alert_id/acknowledge": async () =>
+      send("POST", `/v1/alerts/${await openAlert(control, account)}/acknowledge`),
+    "POST /v1/alert-groups/:group_id/acknowledge": async () => {
+      const group = await groupAlert(control, account, await openAlert(control, account));
+      return send("POST", `/v1/alert-groups/${group}/acknowledge`);
+    },
+    "POST /v1/silences": newSilence,
+    "DELETE /v1/silences/:silence_id": async () =>
+      send("DELETE", `/v1/silences/${String((await newSilence()).body["id"])}`),
     "DELETE /v1/fleets/:fleet": () => send("DELETE", "/v1/fleets/kiosks"),
     "DELETE /v1/assets/:asset_id/hold": () => send("DELETE", path("hold")),
     "DELETE /v1/assets/:asset_id/variables": () => send("DELETE", path("variables")),
@@ -305,6 +328,7 @@ test("each operation of the document that changes something writes an entry for 
     [`${rollouts}/retry`]: ["rollout.created", "rollout.cancelled"],
     "POST /v1/fleets/:fleet/reapply": ["rollout.created"],
     "POST /v1/assets/:asset_id/accept": ["asset.registered"],
+    "DELETE /v1/silences/:silence_id": ["silence.created"],
     "DELETE /v1/assets/:asset_id/edge/deployments/:deployment_id": ["deployment.requested"],
   };
   /** Where a person is signed in by the way, or several changes are made. */
