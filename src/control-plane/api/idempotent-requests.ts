@@ -3,7 +3,7 @@ import type { FastifyReply } from "fastify";
 import type { z } from "zod";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import { hashSecret } from "../accounts/secrets.ts";
-import type { IdempotencyId } from "../store/idempotency.ts";
+import { type IdempotencyId, MAX_IDEMPOTENT_REQUEST_MS } from "../store/idempotency.ts";
 import { logStoreError, repeatWhileUnavailable, StoreUnavailableError } from "../store/unavailable.ts";
 import { credentialOf, principalOf } from "./auth.ts";
 import type { Api, ApiContext } from "./context.ts";
@@ -83,8 +83,7 @@ export function rememberRequests(api: Api, context: ApiContext): void {
         request.idempotent = { accountId, keyHash, encryptionKey: keys.encryption };
         return undefined;
       case "in_progress": {
-        const seconds = Math.max(1, Math.min(5, Math.ceil((claim.untilMs - nowMs) / 1000)));
-        throw new EdgeError("IdempotencyInProgress", undefined, { retry_after_s: seconds });
+        throw inProgress(claim.untilMs - nowMs);
       }
       case "other":
         throw reused(claim, { principalId, operation });
@@ -122,6 +121,18 @@ export function rememberRequests(api: Api, context: ApiContext): void {
       repeatWhileUnavailable(record, { clock, signal: stopping, maxAttempts: RECORD_ATTEMPTS }).catch(warn);
     }
   }
+}
+
+/** @param leftMs until it is known that the process of the first request is gone, if it is */
+function inProgress(leftMs: number): EdgeError {
+  const left = Math.max(1, Math.ceil(leftMs / 1000));
+  const age = Math.max(0, Math.floor((MAX_IDEMPOTENT_REQUEST_MS - leftMs) / 1000));
+  return new EdgeError(
+    "IdempotencyInProgress",
+    `The first request with this Idempotency-Key began ${age} s ago and has not ended; if its process has died, that is known in ${left} s.`,
+    // As long as it has taken so far.
+    { retry_after_s: Math.max(1, Math.min(age, left)) },
+  );
 }
 
 function reused(

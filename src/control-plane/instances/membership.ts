@@ -22,7 +22,7 @@ const OTHER_DATABASE_MESSAGE =
   "another database has taken the place of the one that this instance joined; it joins again";
 
 export interface MembershipOptions {
-  readonly store: Pick<Store, "isShared" | "instances" | "leases" | "sessions">;
+  readonly store: Pick<Store, "isShared" | "idempotency" | "instances" | "leases" | "sessions">;
   readonly instanceId: string;
   readonly clock: Clock;
   readonly serviceClock: ServiceClock;
@@ -64,8 +64,11 @@ export class Membership {
 
   /** Joins the instances that run. If there are none, the service was down, and what it left is resumed first. */
   async join(): Promise<void> {
+    const { isShared, idempotency } = this.#options.store;
+    // Of a shared store it is not known: an instance that does not renew its lease may be at work all the same.
+    if (!isShared) await idempotency.endAbandoned();
     await this.#join();
-    if (this.#options.store.isShared) this.#schedule();
+    if (isShared) this.#schedule();
     else this.#scheduleNote();
   }
 

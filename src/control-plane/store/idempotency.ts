@@ -53,6 +53,11 @@ export interface IdempotencyStore {
    * @param isInDoubt its change may have been made all the same: then it is forgotten only if that is not on record
    */
   release(id: IdempotencyId, isInDoubt: boolean): Promise<void>;
+  /**
+   * Ends what processes that are gone have left: nothing came of it, or its response is lost. To be called while no process carries
+   * out requests.
+   */
+  endAbandoned(): Promise<void>;
   /** Removes what was begun before this time. */
   removeOld(beforeMs: number): Promise<void>;
 }

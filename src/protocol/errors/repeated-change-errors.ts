@@ -13,7 +13,7 @@ export const REPEATED_CHANGE_ERRORS = {
     hint: "Use a new key for a new request. A key is for one method, path, query and body, sent by one API key or person.",
   },
   IdempotencyInProgress: {
-    message: "The first request with this Idempotency-Key is still being carried out.",
+    message: "The first request with this Idempotency-Key has not ended.",
     http: 409,
     retryable: true,
     hint: "Wait as long as the Retry-After header says, and repeat the request with the same key.",

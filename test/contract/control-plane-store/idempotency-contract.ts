@@ -85,6 +85,24 @@ export function idempotencyContract(harness: StoreHarness): void {
       expect(later).toEqual({ kind: "done", response: undefined });
     });
 
+    test("what processes have left that are gone is ended at once", async () => {
+      await using store = await openWithAccounts(harness);
+      const { uuid } = await register(store, someAsset());
+      for (const number of [1, 2, 3]) await store.idempotency.claim(numbered(number), NOW);
+      const audit = { ...someAudit("asset.tagged"), idempotencyKeyHash: hash("key 1") };
+      await store.assetSettings.changeTags(uuid, new Map([["role", "kiosk"]]), true, audit);
+      await store.idempotency.complete(numbered(2), hash("response"));
+      await store.idempotency.endAbandoned();
+      const claims = await Promise.all([1, 2, 3].map((number) => store.idempotency.claim(numbered(number), NOW + 1)));
+      expect(claims).toEqual([
+        { kind: "done", response: undefined },
+        { kind: "done", response: expect.any(Uint8Array) },
+        { kind: "claimed" },
+      ]);
+      const other = await store.idempotency.claim(numbered(1, { fingerprint: hash("other") }), NOW + 1);
+      expect(other.kind).toBe("other");
+    });
+
     test("an entry about a failure does not say that the request was carried out", async () => {
       await using store = await openWithAccounts(harness);
       await store.idempotency.claim(request(), NOW);

@@ -43,6 +43,7 @@ beforeAll(async () => {
       }),
       idempotency: {
         claim: (...call) => store.idempotency.claim(...call),
+        endAbandoned: () => store.idempotency.endAbandoned(),
         release: (...call) => store.idempotency.release(...call),
         removeOld: (...call) => store.idempotency.removeOld(...call),
         complete: async (...call) => {
@@ -228,7 +229,14 @@ test("a request that is not valid does not take its key", async () => {
 test("a change whose response was lost with the process is not made twice", async () => {
   loseResponses = true;
   expect((await send("/v1/api-keys", "lost", { body: { name: "lost" } })).status).toBe(201);
-  expect((await send("/v1/api-keys", "lost", { body: { name: "lost" } })).body.code).toBe("IdempotencyInProgress");
+  letTimePass(60_000);
+  const waiting = await send("/v1/api-keys", "lost", { body: { name: "lost" } });
+  expect(waiting.body.code).toBe("IdempotencyInProgress");
+  const [, age, left] =
+    /began ([0-9]+) s ago and has not ended; .* known in ([0-9]+) s/.exec(waiting.body.message ?? "") ?? [];
+  expect(Number(age)).toBeGreaterThanOrEqual(60);
+  expect([120, 121]).toContain(Number(age) + Number(left));
+  expect(waiting.retryAfter).toBe(String(Math.min(Number(age), Number(left))));
   letTimePass();
   expect(await send("/v1/api-keys", "lost", { body: { name: "lost" } })).toMatchObject({
     status: 409,
@@ -259,9 +267,9 @@ test("a response that could not be recorded is recorded when the database respon
 });
 
 /** As if the requests had begun long ago. */
-function letTimePass(): void {
+function letTimePass(ms = MAX_IDEMPOTENT_REQUEST_MS): void {
   using database = new DatabaseSync(control.databasePath, { timeout: 5_000 });
-  database.exec(`UPDATE idempotent_requests SET started_at_ms = started_at_ms - ${MAX_IDEMPOTENT_REQUEST_MS}`);
+  database.exec(`UPDATE idempotent_requests SET started_at_ms = started_at_ms - ${ms}`);
 }
 
 test("a repetition of a conditional change does not fail for what the first one has changed", async () => {

@@ -33,9 +33,14 @@ const REMOVE_SURPLUS = /* sql */ `
       FROM idempotent_requests WHERE account_id = ?1
       WINDOW newest AS (ORDER BY started_at_ms DESC ROWS UNBOUNDED PRECEDING)) kept
     WHERE requests > ?2 OR bytes > ?3)`;
+const REMOVE_ABANDONED = "DELETE FROM idempotent_requests WHERE response IS NULL AND is_applied = 0";
+const END_ABANDONED = "UPDATE idempotent_requests SET response = ? WHERE response IS NULL";
 const REMOVE_OLD = "DELETE FROM idempotent_requests WHERE started_at_ms < ?";
 
 const LIMITS: IdempotencyLimits = { maxRequests: MAX_IDEMPOTENT_REQUESTS, maxBytes: MAX_IDEMPOTENT_RESPONSE_BYTES };
+
+/** In the place of a response that is lost. */
+const LOST = new Uint8Array(0);
 
 /** A full account is cleared of many at a time: finding the oldest takes twenty times as long as counting. */
 const SLACK = 1.1;
@@ -79,7 +84,7 @@ export class SqlIdempotencyStore implements IdempotencyStore {
         const isSame = row.principal_id === principalId && Buffer.compare(row.fingerprint, fingerprint) === 0;
         if (!isSame) return { kind: "other", principalId: row.principal_id, operation: row.operation };
         const untilMs = row.started_at_ms + MAX_IDEMPOTENT_REQUEST_MS;
-        if (row.response) return { kind: "done", response: row.response };
+        if (row.response) return { kind: "done", response: row.response.length > 0 ? row.response : undefined };
         if (untilMs > nowMs) return { kind: "in_progress", untilMs };
         if (row.is_applied === 1) return { kind: "done", response: undefined };
         // Its process ended before it changed anything.
@@ -88,7 +93,7 @@ export class SqlIdempotencyStore implements IdempotencyStore {
       }
       yield* change(REMOVE, [accountId, keyHash]);
       const isFirst = (yield* change(INSERT, values)) > 0;
-      return isFirst ? { kind: "claimed" } : { kind: "in_progress", untilMs: nowMs };
+      return isFirst ? { kind: "claimed" } : { kind: "in_progress", untilMs: nowMs + MAX_IDEMPOTENT_REQUEST_MS };
     });
   }
 
@@ -106,6 +111,13 @@ export class SqlIdempotencyStore implements IdempotencyStore {
 
   async release({ accountId, keyHash }: IdempotencyId, isInDoubt: boolean): Promise<void> {
     await this.#executor.change(isInDoubt ? `${REMOVE} AND is_applied = 0` : REMOVE, [accountId, keyHash]);
+  }
+
+  async endAbandoned(): Promise<void> {
+    await this.#executor.transact(function* (): Work<void> {
+      yield* change(REMOVE_ABANDONED, []);
+      yield* change(END_ABANDONED, [LOST]);
+    });
   }
 
   async removeOld(beforeMs: number): Promise<void> {

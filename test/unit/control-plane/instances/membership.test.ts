@@ -11,11 +11,13 @@ import type { InstanceStore, ServiceState } from "../../../../src/control-plane/
 import type { Store } from "../../../../src/control-plane/store/store.ts";
 import { createAccount, createAsset } from "../../../support/control-plane.ts";
 import { delayedStore } from "../../../support/control-plane/delayed-store.ts";
+import { someAudit } from "../../../support/control-plane/people.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 import { captureLog } from "../../../support/link/log-capture.ts";
 
 let clock: FakeClock;
 let store: Store;
+let accountId: string;
 let uuids: string[];
 
 beforeEach(async () => {
@@ -23,6 +25,7 @@ beforeEach(async () => {
   Object.assign(database, { identity: "1", knownIdentity: undefined });
   store = openStore(":memory:");
   const account = await createAccount(store, clock);
+  ({ accountId } = account);
   uuids = [];
   for (let count = 0; count < 3; count++) uuids.push((await createAsset(store, clock, account)).uuid);
 });
@@ -69,7 +72,7 @@ class Instance {
       get: (target, name): unknown => (name === "findState" ? () => findState(target) : Reflect.get(target, name)),
     });
     const options: MembershipOptions = {
-      store: { isShared, instances, leases: own.leases, sessions: own.sessions },
+      store: { isShared, instances, idempotency: own.idempotency, leases: own.leases, sessions: own.sessions },
       instanceId: id,
       clock,
       serviceClock,
@@ -110,6 +113,19 @@ test("the first instance resumes what was left, and those that join it do not", 
   await second.membership.join();
   expect(second.calls).toEqual([]);
   expect(await held("ins_1")).toBe(3);
+});
+
+test.each([
+  [false, "done"],
+  [true, "in_progress"],
+])("what the process before was carrying out has ended, unless others may be at work: %s", async (isShared, kind) => {
+  const keyHash = new TextEncoder().encode(`key ${kind}`);
+  const request = { accountId, keyHash, principalId: "key_1", operation: "POST /v1/fleets", fingerprint: keyHash };
+  const applied = { ...someAudit("asset.tagged"), accountId, idempotencyKeyHash: keyHash };
+  await store.idempotency.claim(request, clock.now());
+  await store.assetSettings.changeTags(uuids[0]!, new Map([["role", kind]]), true, applied);
+  await new Instance("ins_1", isShared).membership.join();
+  expect((await store.idempotency.claim(request, clock.now())).kind).toBe(kind);
 });
 
 test("of instances that start together, one resumes", async () => {
