@@ -12,6 +12,8 @@ let browser: Browser;
 let control: ControlPlane;
 let account: TestAccount;
 let stranger: TestAccount;
+/** A browser takes a while on a busy machine. */
+const TIMEOUT_MS = 120_000;
 /** Of the account's own page, and of one that is not configured. */
 let pages: { readonly own: string; readonly other: string };
 
@@ -42,6 +44,13 @@ async function serveEmptyPage(stack: AsyncDisposableStack): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+async function openedAt(url: string): Promise<Page> {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(TIMEOUT_MS);
+  await page.goto(url);
+  return page;
+}
+
 interface Sent {
   readonly method?: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -64,8 +73,7 @@ async function fetchIn(page: Page, path: string, init: Sent): Promise<unknown> {
 }
 
 test("the account's own page reads, and changes, and sees entity tags; with another account's key it reads nothing", async () => {
-  const page = await browser.newPage();
-  await page.goto(pages.own);
+  const page = await openedAt(pages.own);
   const headers = { "X-API-Key": account.apiKey };
   expect(await fetchIn(page, "/v1/assets", { headers })).toMatchObject({ status: 200, etag: true });
   const body = JSON.stringify({ serial_number: "PAGE-1" });
@@ -77,8 +85,7 @@ test("the account's own page reads, and changes, and sees entity tags; with anot
 });
 
 test("a page that is not configured gets nothing, and changes nothing", async () => {
-  const page = await browser.newPage();
-  await page.goto(pages.other);
+  const page = await openedAt(pages.other);
   const headers = { "X-API-Key": account.apiKey, "Content-Type": "application/json" };
   const change = { method: "POST", headers, body: '{"serial_number":"PAGE-2"}' };
   expect(await fetchIn(page, "/v1/assets", { headers })).toBe("TypeError");

@@ -68,7 +68,7 @@ test("an unknown address is 404 also where it is asked with an unknown method, o
   for (const [method, body] of [
     ["PROPFIND", ""],
     ["POST", "{"],
-    ["POST", "x".repeat(300 * 1024)],
+    ["POST", "x".repeat(60 * 1024)],
   ] as const) {
     const response = await fetch(`${control.url}/v1/nothing`, { method, body, headers: { "X-API-Key": "none" } });
     expect([method, response.status, await response.json()]).toEqual([method, 404, expect.objectContaining(NOTHING)]);
