@@ -39,14 +39,19 @@ export class FileIntake {
       const before = current.find(({ target }) => target === normalizePath(file.target));
       const given = givenContent(file, this.#maxBytes - this.#bytes);
       const content = given instanceof Uint8Array ? given : before && this.#store.fileContent(contentId(before));
-      if (given === "unreadable") issues.push({ path: `files[${index}].content_gzip`, reason: "cannot be unpacked" });
+      const isOther = file.sha256 !== undefined && file.sha256 !== before?.sha256;
+      if (isOther || (file.sha256 !== undefined && !content)) {
+        issues.push({ path: `files[${index}].sha256`, reason: OTHER_CONTENT });
+      } else if (given === "unreadable")
+        issues.push({ path: `files[${index}].content_gzip`, reason: "cannot be unpacked" });
       else if (!content) issues.push({ path: `files[${index}].content`, reason: before ? CONTENT_LOST : NO_CONTENT });
       this.#bytes += content?.length ?? 0;
       if (given === "too large" || this.#bytes > this.#maxBytes) {
         return invalidRequest([{ path: "files", reason: tooLargeHere(this.#maxBytes) }]);
       }
       const { sha256: _sha256, secret_id: _id, size: _size, ...attributes } = before ?? {};
-      const wanted = given ? file : { ...attributes, ...file };
+      // By its hash, a file is described as one with a content is.
+      const wanted = given || file.sha256 !== undefined ? file : { ...attributes, ...file };
       taken.push(describeFile(wanted, this.#keep(content ?? new Uint8Array(), wanted.secret === true, before)));
     }
     return issues.length > 0 ? invalidRequest(issues) : taken;
@@ -66,6 +71,7 @@ export class FileIntake {
   }
 }
 
+const OTHER_CONTENT = "is not that of a content that the app has at this target; send the content";
 const NO_CONTENT = "is missing, and the app has no file at this target that could stay";
 const CONTENT_LOST = "is missing, and the one that the app has is not on the device any more; send it again";
 

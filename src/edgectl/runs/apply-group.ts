@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { applyPlanSchema } from "../../protocol/apps/apply.ts";
-import type { DeploymentRequest } from "../api/deployments.ts";
+import type { DeploymentRequest, StreamedEvent } from "../api/deployments.ts";
 import { listApps } from "../api/apps.ts";
 import type { ApiClient } from "../api/client.ts";
 import { type BodyOf, requestOf } from "../api/request.ts";
@@ -11,6 +11,7 @@ import { EXIT, Failure } from "../failure.ts";
 import { renderGroupPlan, renderMappedPorts } from "../views/plan-view.ts";
 import { type InstalledPort, type MappedPort, mapPorts, requirePorts } from "../group/map-ports.ts";
 import { type InstalledName, nameApps } from "../group/app-names.ts";
+import { type InstalledFiles, isUnknownFile, withoutKnownFiles } from "../group/known-files.ts";
 import type { GroupFile } from "../group-file/read-group.ts";
 import { buildGroupRequest, checkGroupRequest, type GroupFlags, type GroupRequest } from "../group/request.ts";
 
@@ -64,8 +65,7 @@ export async function applyGroup(
   for (const note of file.problems.notes) printer.note(note);
   for (let attempt = 1; ; attempt++) {
     // Chosen again with each comparison: another app may have taken a port meanwhile.
-    const request = await buildRequest(context, client, asset, file, options);
-    const dryRun = await requestDryRun(context, client, asset, applyRequest(asset, request, true), options);
+    const { request, dryRun } = await comparison(context, client, asset, file, options);
     const plan = readPlan(dryRun.details);
     if (printer.json) printer.jsonLine(planDocument(plan));
     else printer.line(renderGroupPlan(plan, printer.theme));
@@ -90,37 +90,66 @@ export async function applyGroup(
   }
 }
 
+/** Has the device compare the apps. Contents that it has according to its report are sent if it does not have them after all. */
+async function comparison(
+  context: Context,
+  client: ApiClient,
+  asset: string,
+  file: GroupFile,
+  options: GroupOptions,
+): Promise<{ readonly request: GroupRequest; readonly dryRun: StreamedEvent }> {
+  const { request: whole, apps } = await buildRequest(context, client, asset, file, options);
+  const compare = async (request: GroupRequest) => {
+    const dryRun = await requestDryRun(context, client, asset, applyRequest(asset, request, true), options);
+    return { request, dryRun };
+  };
+  const short = withoutKnownFiles(whole, apps);
+  try {
+    return await compare(short);
+  } catch (error) {
+    if (!isUnknownFile(error)) throw error;
+    return await compare(whole);
+  }
+}
+
+interface BuiltRequest {
+  readonly request: GroupRequest;
+  /** Those of the device, as far as they were asked for. */
+  readonly apps: readonly InstalledApp[];
+}
+
 async function buildRequest(
   { printer }: Context,
   client: ApiClient,
   asset: string,
   { draft: services, problems }: GroupFile,
   options: GroupOptions,
-): Promise<GroupRequest> {
-  const apps =
-    options.mapPorts || services.apps.some(({ isService }) => isService) ? await installedApps(client, asset) : [];
+): Promise<BuiltRequest> {
+  const isAsked = options.mapPorts || services.apps.some(({ isService, fields }) => isService || fields["files"]);
+  const apps = isAsked ? await installedApps(client, asset) : [];
   const draft = nameApps(services, apps);
   if (!options.mapPorts) {
-    return buildGroupRequest(draft, requirePorts(draft, problems), options, options.execution);
+    return { request: buildGroupRequest(draft, requirePorts(draft, problems), options, options.execution), apps };
   }
   const ports = mapPorts(draft, apps.flatMap(portsOf), problems);
   problems.throwIfAny();
   const chosen = ports.filter(({ port, hostPort }) => port.hostPort !== hostPort);
   if (printer.json) printer.jsonLine({ ports: chosen.map(portDocument) });
   else if (chosen.length > 0) printer.line(renderMappedPorts(chosen, printer.theme));
-  return buildGroupRequest(draft, ports, options, options.execution);
+  return { request: buildGroupRequest(draft, ports, options, options.execution), apps };
 }
 
 type ListedApp = Awaited<ReturnType<typeof listApps>>["apps"][number];
 
-interface InstalledApp extends InstalledName {
+interface InstalledApp extends InstalledName, InstalledFiles {
   readonly ports: ListedApp["ports"];
 }
 
 async function installedApps(client: ApiClient, asset: string): Promise<InstalledApp[]> {
   const { apps } = await listApps(client, asset);
-  return apps.map(({ name, spec: { project }, ports }) => {
-    return { name, project: typeof project === "string" ? project : undefined, ports };
+  return apps.map(({ name, spec, ports }) => {
+    const { project } = spec;
+    return { name, project: typeof project === "string" ? project : undefined, ports, spec };
   });
 }
 

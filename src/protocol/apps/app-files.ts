@@ -67,6 +67,16 @@ const contentGzip = z
     examples: ["H4sIAAAAAAAAA0sEAEO+t+gBAAAA"],
   });
 
+const knownHash = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/, "must be the SHA-256 of the content, in hex")
+  .meta({
+    description:
+      "SHA-256 of the content, hex, in place of it: the file keeps the content that it has on the device, which must be this one. Not " +
+      "of a secret, whose hash the device does not tell.",
+    examples: ["ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"],
+  });
+
 /** A file as a request has it. */
 export const appFileSchema = z
   .strictObject({
@@ -74,6 +84,7 @@ export const appFileSchema = z
     content: content.exactOptional(),
     content_base64: contentBase64.exactOptional(),
     content_gzip: contentGzip.exactOptional(),
+    sha256: knownHash.exactOptional(),
     mode: mode.exactOptional(),
     owner: owner.exactOptional(),
     secret: secret.exactOptional(),
@@ -152,10 +163,12 @@ interface Issue {
 
 function findContentIssues(files: readonly AppFile[], mustHaveContent: boolean): Issue[] {
   const issues: Issue[] = files.flatMap((file, index) => {
-    const [first, second] = CONTENT_FIELDS.filter((field) => file[field] !== undefined);
+    const [first, second] = [...CONTENT_FIELDS, "sha256" as const].filter((field) => file[field] !== undefined);
     if (second !== undefined)
       return [{ path: [index, second], reason: `must not be given together with \`${first}\`` }];
-    if (!mustHaveContent || first !== undefined) return [];
+    if (first === "sha256" && file.secret === true)
+      return [{ path: [index, "sha256"], reason: "cannot be given of a secret; leave it out to keep the content" }];
+    if (!mustHaveContent || (first !== undefined && first !== "sha256")) return [];
     return [{ path: [index, "content"], reason: "is missing; give `content`, `content_base64` or `content_gzip`" }];
   });
   const total = files.reduce((sum, file) => sum + (contentBytes(file) ?? 0), 0);

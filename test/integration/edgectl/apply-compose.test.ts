@@ -1,8 +1,9 @@
+import { createHash } from "node:crypto";
 import { mkdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { APPS, COMPOSE, planned, startApply } from "../../support/edgectl/apply-rig.ts";
-import { json } from "../../support/edgectl/scripted-service.ts";
+import { APPS, COMPOSE, done, planned, startApply } from "../../support/edgectl/apply-rig.ts";
+import { event, json, stream } from "../../support/edgectl/scripted-service.ts";
 
 /** An app of the device. */
 const app = (name: string, project: string) => ({
@@ -170,5 +171,56 @@ describe("edgectl apply of a compose file", () => {
     });
     expect(named.code).toBe(0);
     expect(rig.body()).toMatchObject({ project: "p" });
+  });
+});
+
+const sent = (body: Record<string, unknown>) => (body as { apps: { app: { files: object[] } }[] }).apps[0]?.app.files;
+
+describe("files of a compose file that the device has", () => {
+  const HTML = "<p>hello</p>".repeat(20);
+  const SERVICES = "services: {web: {restart: always, image: 'web:1', volumes: ['./index.html:/www/index.html:ro']}}";
+  const hash = createHash("sha256").update(HTML).digest("hex");
+  const installed = (sha256: string) => {
+    const files = [{ target: "/www/index.html", size: HTML.length, sha256, mode: "0444" }];
+    return json(200, {
+      apps: [{ ...app("gw.web", "gw"), spec: { project: "gw", files } }],
+      reported_at: 1,
+      reachable: true,
+    });
+  };
+  const whole = { target: "/www/index.html", content: HTML };
+  const known = { target: "/www/index.html", sha256: hash };
+
+  test("are not sent again, neither for the comparison nor after it", async () => {
+    await using rig = await startApply();
+    await rig.write("index.html", HTML);
+    rig.service.on(`GET ${APPS}`, installed(hash));
+    rig.answer(planned(), done());
+    const { code, stderr } = await rig.apply(SERVICES, "--yes");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect([sent(rig.body(0)), sent(rig.body(1))]).toMatchObject([[known], [known]]);
+  });
+
+  test("are sent where it has others, or does not have them after all", async () => {
+    await using rig = await startApply();
+    await rig.write("index.html", HTML);
+    rig.service.on(`GET ${APPS}`, installed("0".repeat(64)));
+    rig.answer(planned());
+    await rig.apply(SERVICES, "--dry-run");
+    expect(sent(rig.body())).toMatchObject([whole]);
+
+    rig.service.on(`GET ${APPS}`, installed(hash));
+    const issues = [{ path: "apps[0].app.files[0].sha256", reason: "is not that of a content" }];
+    const refused = {
+      status: "Fail",
+      step: "checking",
+      message: "The request is invalid.",
+      code: "InvalidRequest",
+      details: { issues },
+    } as const;
+    rig.answer(stream([event(1), event(2, refused)]), planned(), done());
+    const { code } = await rig.apply(SERVICES, "--yes");
+    expect(code).toBe(0);
+    expect([rig.body(-3), rig.body(-2), rig.body(-1)].map(sent)).toMatchObject([[known], [whole], [whole]]);
   });
 });

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   chmodSync,
   existsSync,
@@ -13,6 +14,7 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
+import { parseNewAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
@@ -59,6 +61,47 @@ const places = (stateDir: string): string[] => {
   const root = join(stateDir, "files");
   return existsSync(root) ? readdirSync(root) : [];
 };
+
+const hash = (text: string): string => createHash("sha256").update(text).digest("hex");
+const problemsOf = (file: object) => parseNewAppSpec({ name: "app", image: IMAGE, files: [file] });
+
+describe("a file that is given by the hash of its content", () => {
+  it("keeps the content that the app has, and nothing else of it", async () => {
+    const { rig } = await newRig();
+    await deployed(rig, "d1", [{ ...CONF, mode: "0440", owner: "7:7" }]);
+    const kept = { target: CONF.target, sha256: hash(CONF.content) };
+    expect(await updated(rig, "d2", { files: [kept] })).toMatchObject({ status: "Success" });
+    const [file] = rig.store.apps()[0]!.spec.files ?? [];
+    expect(file).toEqual({ target: CONF.target, size: 14, sha256: hash(CONF.content), mode: "0444" });
+    expect(await updated(rig, "d3", { files: [kept] })).toMatchObject({
+      message: expect.stringContaining("Nothing to change") as string,
+    });
+  });
+
+  it.each([
+    ["another content", { target: CONF.target, sha256: "0".repeat(64) }],
+    ["another target", { target: "/elsewhere", sha256: hash(CONF.content) }],
+    ["a secret, of which no hash is known", { target: SECRET.target, sha256: hash(SECRET.content) }],
+  ])("is refused with %s", async (_what, file) => {
+    const { rig } = await newRig();
+    await deployed(rig, "d1", [CONF, SECRET]);
+    expect(await updated(rig, "d2", { files: [file] })).toMatchObject({
+      status: "Fail",
+      code: "InvalidRequest",
+      details: { issues: [{ path: "files[0].sha256" }] },
+    });
+    expect(await updated(rig, "d3", { files: [{ ...file, secret: true }] })).toMatchObject({ status: "Fail" });
+  });
+
+  it("is no content for a new app, nor beside one", () => {
+    expect(problemsOf({ target: "/a", sha256: hash("") })).toMatchObject({
+      error: { details: { issues: [{ path: "files[0].content" }] } },
+    });
+    expect(problemsOf({ ...CONF, sha256: hash(CONF.content) })).toMatchObject({
+      error: { details: { issues: [{ path: "files[0].sha256" }] } },
+    });
+  });
+});
 
 describe("files that come with an app", () => {
   it("are mounted with their contents, modes and owners; their directory is the agent's alone", async () => {
