@@ -73,11 +73,17 @@ interface Representation {
 
 /**
  * Hashes what a response shows, without what only follows the clock: `last_seen` of a device that is connected is the present
- * time, and `age_s` counts seconds from a moment that changes only with other fields. With them a read would differ each second.
+ * time, `age_s` counts seconds from a moment that changes only with other fields, and `finalized_until` is as long ago as usage takes
+ * to be final, until all of the range is. With them a read would differ each second.
  */
 function representationOf(body: unknown): Representation {
   let isWeak = false;
+  const { end_time: end } = (body ?? {}) as Readonly<Record<string, unknown>>;
   const text = JSON.stringify(body, function (this: unknown, name: string, value: unknown) {
+    if (name === "finalized_until" && value !== end) {
+      isWeak = true;
+      return null;
+    }
     if (name !== "last_seen" && name !== "age_s") return value;
     const { connected, reachable } = this as Readonly<Record<string, unknown>>;
     if (name === "last_seen" ? connected !== true && reachable !== true : typeof value !== "number") return value;
@@ -200,8 +206,10 @@ export function tagReads(api: Api): void {
 
 const NOT_MODIFIED = z.undefined().meta({ description: "The client has it already." });
 
+/** Whether it is JSON, also where a client can ask for a table instead. A stream of measurements is no state of anything. */
 function isJson(response: DocumentedResponse | undefined): response is DocumentedResponse {
-  return response !== undefined && Object.keys(response.content).join() === "application/json";
+  const types = Object.keys(response?.content ?? {});
+  return types.includes("application/json") && !types.includes("application/x-ndjson");
 }
 
 function withTag(response: DocumentedResponse): DocumentedResponse {

@@ -37,7 +37,8 @@ function toHead({ range, finalizedUntil, asOf }: Usage) {
   return {
     start_time: range.start,
     end_time: range.end,
-    finalized_until: finalizedUntil,
+    // Otherwise it says more with each second, and nothing of this range.
+    finalized_until: Math.min(finalizedUntil, range.end),
     ...(asOf !== undefined && { as_of: asOf }),
   };
 }

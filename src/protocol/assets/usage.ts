@@ -60,7 +60,7 @@ const proSimUsageEntry = z
 const range = {
   start_time: unixSeconds("Start of the range, inclusive."),
   end_time: unixSeconds("End of the range, exclusive."),
-  finalized_until: unixSeconds("Usage before this time is final."),
+  finalized_until: unixSeconds("Usage before this time is final; `end_time` if all of it is."),
   as_of: unixSeconds(
     "When the SIM operator last said what is not final: a while ago if it does not answer. Absent where usage is imported.",
   ).exactOptional(),

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { apiClient } from "../../support/api-client.ts";
 import { type ControlPlane, startControlPlane, type TestAccount, type TestAsset } from "../../support/control-plane.ts";
 import { someApp, someFacts } from "../../support/control-plane/device-samples.ts";
+import { someSuperSim } from "../../support/control-plane/sims.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
 import { waitFor } from "../../support/wait-for.ts";
@@ -100,4 +101,31 @@ test.each(ASSETS)("GET /v1/assets%s is 200 after a change, which the tag from be
   await changed.text();
   expect((await read(path, tag)).status).toBe(200);
   expect(changed.headers.get("etag")).toBe((await read("/ID")).tag);
+});
+
+test("usage and history of a time that is over are 304 for ever, and usage that is not final until it says more", async () => {
+  const nowS = Math.floor(clock.now() / 1000);
+  const HOUR = 3600;
+  const { uuid } = await control.asset(account, { supersim: someSuperSim() });
+  const tagged = async (path: string, tag?: string) => {
+    const headers = { "X-API-Key": account.apiKey, ...(tag !== undefined && { "If-None-Match": tag }) };
+    const response = await fetch(`${control.url}${path}`, { headers });
+    await response.text();
+    return { status: response.status, tag: response.headers.get("etag") ?? "" };
+  };
+  const usage = (from: number, to: number) => `start_time=${nowS - from * HOUR}&end_time=${nowS - to * HOUR}`;
+  const history = `from=${nowS - 9 * HOUR}&to=${nowS - 8 * HOUR}`;
+  for (const [path, form] of [
+    [`/v1/usages?${usage(200, 100)}`, /^"/],
+    [`/v1/assets/${uuid}/sims/supersim/usages?${usage(200, 100)}`, /^"/],
+    [`/v1/usages?${usage(60, 1)}`, /^W\/"/],
+    [`/v1/assets/${uuid}/uptime?${history}`, /^"/],
+    [`/v1/uptime?${history}`, /^"/],
+    [`/v1/assets/${uuid}/connectivity?${history}`, /^"/],
+  ] as const) {
+    const first = await tagged(path);
+    expect(first, path).toEqual({ status: 200, tag: expect.stringMatching(form) });
+    await clock.advance(60_000);
+    expect(await tagged(path, first.tag), path).toEqual({ status: 304, tag: first.tag });
+  }
 });
