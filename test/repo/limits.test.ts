@@ -19,9 +19,11 @@ import { CHANNEL_PATIENCE_MS, DELIVERY_LIFETIME_MS } from "../../src/control-pla
 import { MAX_GROUPS_PER_HOUR } from "../../src/control-plane/core/alerts/grouping.ts";
 import {
   DELIVERY_RETENTION_MS,
+  MAX_MESSAGES_PER_HOUR,
   MAX_RESOLVED_ALERTS,
   MAX_SCANNED_ALERTS,
   MAX_SILENCES,
+  MAX_WAITING_MESSAGES,
 } from "../../src/control-plane/store/alerts.ts";
 import { MAX_NAMES } from "../../src/control-plane/store/sql/alert-outbox.ts";
 import { MAX_ALERT_CHANNELS, MAX_ALERT_ROUTES, MAX_ALERT_RULES } from "../../src/protocol/alerts/settings.ts";
@@ -206,6 +208,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "tests of channels of one account": `${MAX_CHANNEL_TESTS_PER_HOUR} an hour, ${seconds(SEND_TIMEOUT_MS)} each`,
   "alerts of one account that are over": count(MAX_RESOLVED_ALERTS),
   "messages of a route about one condition": `${MAX_GROUPS_PER_HOUR} groups an hour, of ${MAX_NAMES} names`,
+  "messages of alerts to one channel": `${MAX_MESSAGES_PER_HOUR} an hour, and ${count(MAX_WAITING_MESSAGES)} that wait`,
   "messages of alerts that one instance sends": `${MAX_SENDING} at once, one of each channel, ${seconds(SEND_TIMEOUT_MS)} each`,
   "attempts to send one message of an alert": `${DELIVERY_LIFETIME_MS / 3_600_000} h`,
   "messages of alerts that were sent": days(DELIVERY_RETENTION_MS),

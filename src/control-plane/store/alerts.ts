@@ -15,6 +15,10 @@ export const MAX_RESOLVED_ALERTS = 10_000;
 export const MAX_SCANNED_ALERTS = 2_000;
 /** Maximum number of silences of an account that have not ended. */
 export const MAX_SILENCES = 200;
+/** Messages to one channel in an hour: what is more waits. */
+export const MAX_MESSAGES_PER_HOUR = 120;
+/** Messages that wait for one channel: what is more fails. */
+export const MAX_WAITING_MESSAGES = 1_000;
 /** How long what was sent is listed. */
 export const DELIVERY_RETENTION_MS = 30 * 86_400_000;
 
@@ -241,11 +245,12 @@ export interface AlertOutboxStore {
   listUnacknowledged(groupId: string, after: string, limit: number): Promise<readonly GroupMember[]>;
   /**
    * Stores what a group says, in the outbox, and when it is due next. Does nothing if it has said something since it was read.
-   * A channel that is disabled or removed gets nothing.
+   * A channel that is disabled or removed gets nothing. One for which `MAX_WAITING_MESSAGES` wait fails it.
    */
   step(due: DueGroup, step: GroupStep, message: NewMessage | undefined, nowMs: number): Promise<void>;
   /**
-   * Claims messages that are due: at most one of each channel, and of the messages about one group the first.
+   * Claims messages that are due: at most one of each channel, and of the messages about one group the first. None of a channel
+   * that has had `MAX_MESSAGES_PER_HOUR`.
    *
    * @param busy channels, as of `channelKey`, of which none is claimed
    */

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import {
   type AlertSettings,
   type Delivery,
+  MAX_MESSAGES_PER_HOUR,
   MAX_SILENCES,
   type StoredChannel,
 } from "../../../src/control-plane/store/alerts.ts";
@@ -186,6 +187,34 @@ export function alertOutboxContract(harness: StoreHarness): void {
       });
       await alertOutbox.step(due, { message: undefined, nextAtMs: undefined, isClosed: true }, undefined, NOW);
       expect(await alertOutbox.listGroups(ACCOUNT)).toEqual([]);
+    });
+
+    test("a channel gets so many messages an hour, and the others wait without delaying other channels", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alertOutbox } = store;
+      for (const name of ["ops", "calm"]) await putChannel(store, someChannel({ name }));
+      let due = await say(store, "msg_0");
+      const repeat = async (id: string, channels: readonly string[]) => {
+        const sends = due.group.sends + 1;
+        due = { ...due, group: { ...due.group, sends } };
+        const step = { message: "repeat", nextAtMs: undefined, isClosed: false } as const;
+        await alertOutbox.step(due, step, { id, message: "{}", channels, total: 1 }, NOW);
+      };
+      const delivered = { state: "delivered", dueMs: undefined, failingSinceMs: undefined, disables: false } as const;
+      const claim = (atMs: number) => alertOutbox.claim("ins_1", atMs, atMs + 1, 10, []);
+      const sendOne = async (atMs: number) => {
+        const claimed = await claim(atMs);
+        for (const each of claimed) await alertOutbox.finish(each, "ins_1", delivered, "200", atMs);
+        return names(claimed);
+      };
+      for (let at = 1; at <= MAX_MESSAGES_PER_HOUR; at++) {
+        await repeat(`msg_${at}`, ["ops"]);
+        expect(await sendOne(NOW)).toEqual([`ops msg_${at - 1} 1`]);
+      }
+      await repeat("msg_last", ["calm"]);
+      expect(await sendOne(NOW)).toEqual(["calm msg_last 1"]);
+      expect(await claim(NOW + 3_599_999)).toEqual([]);
+      expect(await sendOne(NOW + 3_600_000)).toEqual([`ops msg_${MAX_MESSAGES_PER_HOUR} 1`]);
     });
 
     test("a step is stored once, with its message to each channel that is in use", async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { DeliveryAnswer } from "../../../src/control-plane/core/alerts/delivery.ts";
 import { replaceParts } from "../../../src/control-plane/metrics/observe-store.ts";
+import { MAX_WAITING_MESSAGES } from "../../../src/control-plane/store/alerts.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { ACCOUNT, addRoute, AlertRig, connectDevices, type Received } from "../../support/alerts/alert-rig.ts";
@@ -96,16 +97,18 @@ describe("what is told", () => {
   });
 });
 
-describe("silences", () => {
-  const silence = async (store: Store, rig: AlertRig, selector: string, minutes: number): Promise<string> => {
-    const nowMs = rig.clock.now();
-    const id = `sil_${selector}`;
-    const about = { conditions: undefined, selector, reason: "Works", createdBy: "Ada" };
-    const created = { id, accountId: ACCOUNT, ...about, createdAtMs: nowMs, endsAtMs: nowMs + minutes * MINUTE };
-    expect(await store.alertSettings.createSilence(created, someAudit("silence.created"))).toBe("stored");
-    return id;
-  };
+const silence = async (store: Store, rig: AlertRig, selector: string, minutes: number): Promise<string> => {
+  const nowMs = rig.clock.now();
+  const id = `sil_${selector}`;
+  const about = { conditions: undefined, selector, reason: "Works", createdBy: "Ada" };
+  const created = { id, accountId: ACCOUNT, ...about, createdAtMs: nowMs, endsAtMs: nowMs + minutes * MINUTE };
+  expect(await store.alertSettings.createSilence(created, someAudit("silence.created"))).toBe("stored");
+  return id;
+};
 
+const hourOf = (ms: number) => new Date(ms).toISOString().slice(11, 16);
+
+describe("silences", () => {
   test("what was told is not repeated while all of it is silenced, and goes on after that; its end is told", async () => {
     await using store = await openWithAccount();
     await using rig = new AlertRig();
@@ -148,7 +151,6 @@ describe("silences", () => {
     await using rig = new AlertRig();
     const [device] = await connectDevices(store, rig.clock, 1);
     const nowMs = rig.clock.now() + 31 * MINUTE;
-    const hourOf = (ms: number) => new Date(ms).toISOString().slice(11, 16);
     const hours = { from: hourOf(nowMs - 60 * MINUTE), to: hourOf(nowMs + 60 * MINUTE), time_zone: "UTC" };
     await addRoute(store, ["ops"], { quiet_hours: { ...hours, except_critical: false } });
     await rig.start(store);
@@ -162,6 +164,31 @@ describe("silences", () => {
 });
 
 describe("channels that do not answer", () => {
+  test("for one so many messages wait; what is more fails, and is listed", async () => {
+    await using store = await openWithAccount();
+    await addRoute(store, ["hangs"]);
+    const { alerts, alertOutbox } = store;
+    const alert = { condition: "disk_low", severity: "warning", state: "firing", sinceMs: 0, firedAtMs: 0 } as const;
+    const opening = { ...alert, subject: { kind: "asset", id: "gone", name: "GW-1" } } as const;
+    await alerts.change(ACCOUNT, [{ kind: "open", alert: opening, usualPauseMs: undefined }], ["alr_1"], 0);
+    const times = { firstSinceMs: 0, openedAtMs: 0, sends: 0, sentTotal: 0, lastSentAtMs: undefined };
+    const group = { id: "grp_1", routeId: "all", condition: "disk_low", severity: "warning", ...times } as const;
+    await alertOutbox.assign(ACCOUNT, [{ alertId: "alr_1", routeId: "all", group }], 0);
+    const [due] = await alertOutbox.listDueGroups(0, 1);
+    if (!due) throw new Error("no group is due");
+    const step = { message: "repeat", nextAtMs: undefined, isClosed: false } as const;
+    for (let sends = 0; sends <= MAX_WAITING_MESSAGES; sends++) {
+      const said = { id: `msg_${sends}`, message: "{}", channels: ["hangs"], total: 1 };
+      await alertOutbox.step({ ...due, group: { ...due.group, sends } }, step, said, 0);
+    }
+    const listed = (state: "waiting" | "failed") =>
+      alertOutbox.listDeliveries(ACCOUNT, { state }, 2 * MAX_WAITING_MESSAGES);
+    expect(await listed("waiting")).toHaveLength(MAX_WAITING_MESSAGES);
+    expect(await listed("failed")).toMatchObject([
+      { messageId: `msg_${MAX_WAITING_MESSAGES}`, answer: "Not sent: too many messages wait for the channel." },
+    ]);
+  });
+
   test("one that hangs delays no other one", async () => {
     await using store = await openWithAccount();
     await using rig = new AlertRig();

@@ -1,7 +1,16 @@
 import type { AlertCondition, AlertSeverity } from "../../../protocol/alerts/condition.ts";
 import type { DeliveryStep } from "../../core/alerts/delivery.ts";
 import type { AlertGroup, Assignment, GroupStep } from "../../core/alerts/grouping.ts";
-import type { AlertOutboxStore, Delivery, DeliveryFilter, DueGroup, GroupMember, NewMessage } from "../alerts.ts";
+import {
+  type AlertOutboxStore,
+  type Delivery,
+  type DeliveryFilter,
+  type DueGroup,
+  type GroupMember,
+  MAX_MESSAGES_PER_HOUR,
+  MAX_WAITING_MESSAGES,
+  type NewMessage,
+} from "../alerts.ts";
 import { type SubjectRow, toSubject } from "./alert-subject.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
@@ -47,9 +56,13 @@ const STEP = /* sql */ `
     last_sent_at_ms = CAST(? AS BIGINT)
   WHERE id = ? AND sends = ? AND is_closed = 0`;
 const ENQUEUE = /* sql */ `
-  INSERT INTO alert_deliveries (account_id, channel, group_id, message_id, message, state, created_at_ms, due_ms)
-  SELECT c.account_id, c.name, ?3, ?4, ?5, 'waiting', CAST(?6 AS BIGINT), CAST(?6 AS BIGINT)
-  FROM alert_channels c WHERE c.account_id = ?1 AND c.name = ?2 AND c.disabled_at_ms IS NULL
+  INSERT INTO alert_deliveries (account_id, channel, group_id, message_id, message, state, created_at_ms, due_ms, answer)
+  SELECT c.account_id, c.name, ?3, ?4, ?5, CASE WHEN w.waiting < ${MAX_WAITING_MESSAGES} THEN 'waiting' ELSE 'failed' END,
+    CAST(?6 AS BIGINT), CAST(?6 AS BIGINT),
+    CASE WHEN w.waiting < ${MAX_WAITING_MESSAGES} THEN NULL ELSE 'Not sent: too many messages wait for the channel.' END
+  FROM alert_channels c, (SELECT count(*) AS waiting FROM alert_deliveries d
+    WHERE d.account_id = ?1 AND d.channel = ?2 AND d.state = 'waiting') w
+  WHERE c.account_id = ?1 AND c.name = ?2 AND c.disabled_at_ms IS NULL
   ON CONFLICT (account_id, channel, message_id) DO NOTHING`;
 const DELIVERY_COLUMNS =
   "id, account_id, channel, group_id, message_id, message, state, attempts, created_at_ms, due_ms, answered_at_ms, answer";
@@ -61,7 +74,10 @@ const claimSql = ({ jsonTexts }: Dialect): string => /* sql */ `
       AND d.account_id || ' ' || d.channel NOT IN ${jsonTexts("?5")}
       AND NOT EXISTS (SELECT 1 FROM alert_deliveries e WHERE e.account_id = d.account_id AND e.channel = d.channel
         AND e.state = 'waiting' AND e.group_id = d.group_id AND e.id < d.id)
-    GROUP BY d.account_id, d.channel ORDER BY min(d.due_ms) LIMIT ?4)
+    GROUP BY d.account_id, d.channel
+    HAVING (SELECT count(*) FROM alert_deliveries s WHERE s.account_id = d.account_id AND s.channel = d.channel
+      AND s.answered_at_ms > CAST(?6 AS BIGINT)) < ${MAX_MESSAGES_PER_HOUR}
+    ORDER BY min(d.due_ms) LIMIT ?4)
   RETURNING ${DELIVERY_COLUMNS}`;
 const FINISH = /* sql */ `
   UPDATE alert_deliveries SET state = ?, due_ms = CAST(coalesce(CAST(? AS BIGINT), due_ms) AS BIGINT), answer = ?, answered_at_ms = ?,
@@ -71,6 +87,7 @@ const SET_CHANNEL = /* sql */ `
   UPDATE alert_channels SET failing_since_ms = CAST(?1 AS BIGINT),
     disabled_at_ms = CASE WHEN ?2 = 1 THEN CAST(?3 AS BIGINT) ELSE disabled_at_ms END
   WHERE account_id = ?4 AND name = ?5`;
+const HOUR_MS = 3_600_000;
 /** What waits for a channel that gets no more messages. */
 export const FAIL_WAITING = /* sql */ `
   UPDATE alert_deliveries SET state = 'failed', answer = ?, claimed_by = NULL, claimed_until_ms = 0
@@ -197,7 +214,7 @@ export class SqlAlertOutboxStore implements AlertOutboxStore {
     limit: number,
     busy: readonly string[],
   ): Promise<readonly Delivery[]> {
-    const values = [instanceId, nowMs, untilMs, limit, JSON.stringify(busy)];
+    const values = [instanceId, nowMs, untilMs, limit, JSON.stringify(busy), nowMs - HOUR_MS];
     const claim = this.#claim;
     const rows = await this.#executor.transact(() => all<DeliveryRow>(claim, values));
     return rows.map(toDelivery);

@@ -115,6 +115,7 @@ export const ALERTS = /* sql */ `
     UNIQUE (account_id, channel, message_id)
   ) STRICT;
   CREATE INDEX alert_deliveries_waiting ON alert_deliveries (account_id, channel, group_id, id) WHERE state = 'waiting';
+  CREATE INDEX alert_deliveries_answered ON alert_deliveries (account_id, channel, answered_at_ms) WHERE answered_at_ms IS NOT NULL;
   CREATE INDEX alert_deliveries_by_age ON alert_deliveries (created_at_ms);
   CREATE INDEX alert_deliveries_by_account ON alert_deliveries (account_id, id);
 
