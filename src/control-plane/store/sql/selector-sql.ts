@@ -12,10 +12,12 @@ export function matchesSql(dialect: Dialect, terms: string): string {
   const key = "(term.value ->> 'key')";
   const op = "(term.value ->> 'op')";
   const isType = `${key} = '${TYPE_KEY}'`;
-  const tag = `SELECT 1 FROM asset_tags g WHERE g.asset_uuid = a.uuid AND g.key = ${key}`;
-  const has = `(${isType} OR EXISTS (${tag}))`;
+  const ofAsset = `g.asset_uuid = a.uuid AND g.key = ${key}`;
+  // A count: for EXISTS, PostgreSQL may collect the tags of all assets first.
+  const has = `(${isType} OR (SELECT count(*) FROM asset_tags g WHERE ${ofAsset}) > 0)`;
   const hasOne = `(CASE WHEN ${isType} THEN ${dialect.jsonListHas("term.value", "values", "a.type")}
-    ELSE EXISTS (${tag} AND ${dialect.jsonListHas("term.value", "values", "g.value")}) END)`;
+    ELSE EXISTS (SELECT 1 FROM asset_tags g WHERE ${ofAsset} AND ${dialect.jsonListHas("term.value", "values", "g.value")})
+    END)`;
   return /* sql */ `NOT EXISTS (
     SELECT 1 FROM ${dialect.jsonRows(terms, "term")} WHERE NOT CASE ${op}
       WHEN 'in' THEN ${hasOne} WHEN 'not_in' THEN NOT ${hasOne} WHEN 'exists' THEN ${has} ELSE NOT ${has} END)`;
