@@ -47,8 +47,10 @@ export class Mailer {
         // Nothing in a message names a file or an address to read.
         disableFileAccess: true,
         disableUrlAccess: true,
-        ...(user !== undefined && { auth: { user, pass: passwordFile === undefined ? "" : readSecret(passwordFile) } }),
-        ...(caFile !== undefined && { tls: { ca: readFileSync(caFile) } }),
+        ...(user !== undefined && {
+          auth: { user, pass: passwordFile === undefined ? "" : readOwnFile(passwordFile).trimEnd() },
+        }),
+        ...(caFile !== undefined && { tls: { ca: readOwnFile(caFile) } }),
       });
       const onAbort = (): void => transport.close();
       signal.addEventListener("abort", onAbort, { once: true });
@@ -66,8 +68,13 @@ export class Mailer {
   }
 }
 
-function readSecret(path: string): string {
-  return readFileSync(path, "utf8").trimEnd();
+/** Throws without the path: customers are shown the answer. */
+function readOwnFile(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    throw new Error("The service cannot read a file that `mail` of its configuration names.");
+  }
 }
 
 function mailOf(from: string, to: readonly string[], message: AlertMessage, id: string) {
