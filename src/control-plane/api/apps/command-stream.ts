@@ -10,7 +10,7 @@ import { idempotencyHeaders, idempotencyKeyOf } from "../idempotency-key.ts";
 import { deploymentPath, deploymentSchema, toDeploymentResponse } from "../deployments/deployment-resource.ts";
 import { json } from "../docs/responses.ts";
 import { commandStream, DEPLOYMENT_ID_HEADER, streamErrors } from "../docs/stream.ts";
-import { acceptsJson, prefersAsync, PREFER } from "./response-form.ts";
+import { PREFER, prefersAsync, prefersJson } from "./response-form.ts";
 import { errorStatus, setRetryAfter, toErrorBody, toPublicError } from "../errors.ts";
 import { sendEvents, sendFailure } from "../event-stream.ts";
 
@@ -65,7 +65,7 @@ export function streamErrorHandler({ logger, clock }: ApiContext) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const shown = toPublicError(error, request, logger);
     setRetryAfter(shown, reply);
-    const isStream = (request.principal || shown.code === "ServiceUnavailable") && !acceptsJson(request);
+    const isStream = (request.principal || shown.code === "ServiceUnavailable") && !prefersJson(request);
     if (isStream) sendFailure(reply, shown, clock.now());
     else void reply.code(errorStatus(shown.code)).send(toErrorBody(shown));
   };

@@ -12,7 +12,7 @@ import type { Api, ApiContext } from "../context.ts";
 import { errors, messages } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { appParams } from "./app-resource.ts";
-import { parseMediaRanges } from "../headers.ts";
+import { preferredType } from "../headers.ts";
 
 const query = z.strictObject({
   tail: integerString(0, MAX_LOG_TAIL_LINES)
@@ -149,17 +149,9 @@ async function* writeLog(feed: LogFeed, format: LogFormat): AsyncGenerator<strin
   }
 }
 
-const FORMATS: Readonly<Record<string, LogFormat>> = {
-  "application/x-ndjson": NDJSON,
-  "application/json": NDJSON,
-  "application/*": NDJSON,
-  "*/*": NDJSON,
-  "text/plain": PLAIN_TEXT,
-  "text/*": PLAIN_TEXT,
-};
-
 /** The log format preferred by the header `Accept`; NDJSON by default. */
 function negotiateLogFormat(accept: string | undefined): LogFormat {
-  const preferred = parseMediaRanges(accept).find(({ type }) => Object.hasOwn(FORMATS, type));
-  return FORMATS[preferred?.type ?? "*/*"] ?? NDJSON;
+  // Each line is JSON.
+  const preferred = preferredType(accept, ["application/x-ndjson", "application/json", "text/plain"]);
+  return preferred === "text/plain" ? PLAIN_TEXT : NDJSON;
 }

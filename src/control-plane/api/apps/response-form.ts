@@ -1,8 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { parseMediaRanges } from "../headers.ts";
-
-const STREAM_TYPES: ReadonlySet<string> = new Set(["text/event-stream", "text/*", "*/*"]);
+import { preferredType } from "../headers.ts";
 
 /** The headers of an operation that can respond before the deployment has ended. */
 export const PREFER = z.looseObject({
@@ -23,9 +21,8 @@ export function prefersAsync({ headers }: FastifyRequest): boolean {
   return preferences.some((each) => each.split(";")[0]?.trim().toLowerCase() === "respond-async");
 }
 
-/** Whether the client takes JSON and no event stream. */
-export function acceptsJson(request: FastifyRequest): boolean {
-  if (prefersAsync(request)) return true;
-  const types = parseMediaRanges(request.headers.accept).map(({ type }) => type);
-  return types.includes("application/json") && !types.some((type) => STREAM_TYPES.has(type));
+/** Whether the client prefers JSON to an event stream. */
+export function prefersJson(request: FastifyRequest): boolean {
+  const offered = ["text/event-stream", "application/json"] as const;
+  return prefersAsync(request) || preferredType(request.headers.accept, offered) === "application/json";
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import { type DocumentedBody, type DocumentedResponse, type HeaderSchema, messages } from "../docs/responses.ts";
-import { parseMediaRanges } from "../headers.ts";
+import { preferredType } from "../headers.ts";
 
 const CSV = "text/csv";
 
@@ -10,9 +10,7 @@ type Cell = string | number | null | undefined;
 /** Whether a client wants CSV: by the parameter `format`, else by the header `Accept`, JSON if that allows both. */
 export function wantsCsv(format: "json" | "csv" | undefined, accept: string | undefined): boolean {
   if (format !== undefined) return format === "csv";
-  const offered = new Set([CSV, "text/*", "application/json", "application/*", "*/*"]);
-  const preferred = parseMediaRanges(accept).find(({ type }) => offered.has(type));
-  return preferred?.type === CSV || preferred?.type === "text/*";
+  return preferredType(accept, ["application/json", CSV]) === CSV;
 }
 
 /** The table as RFC 4180 has it, under a row with the names of the columns. */
