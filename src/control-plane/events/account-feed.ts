@@ -44,7 +44,11 @@ export interface FeedStream {
   /** `undefined`: it has all. */
   readonly filter: EventFilter | undefined;
   cursor: number;
+  /** Its cursor at the last keep-alive. */
+  told: number;
 }
+
+const KEEP_ALIVE = Buffer.from("\n");
 
 /**
  * The events of one account. One reader serves all streams that have everything so far: they get the same bytes, unless they have
@@ -73,7 +77,7 @@ export class AccountFeed implements Disposable {
   }
 
   add(after: number, sink: EventSink, filter?: EventFilter): FeedStream {
-    const stream: FeedStream = { sink, filter, cursor: after };
+    const stream: FeedStream = { sink, filter, cursor: after, told: after };
     this.#behind.add(stream);
     void this.#catchUp(stream);
     return stream;
@@ -84,9 +88,16 @@ export class AccountFeed implements Disposable {
     this.#behind.delete(stream);
   }
 
-  /** Sends bytes that are not an event. */
-  sendToAll(bytes: Buffer): void {
-    for (const stream of [...this.#live, ...this.#behind]) stream.sink.send(bytes);
+  /**
+   * Keeps the connections of the streams alive. A client whose filter has left out events gets the id of the last of them, without
+   * data: standard clients go on from there, and do not ask for what is no longer kept.
+   */
+  keepAlive(): void {
+    for (const stream of [...this.#live, ...this.#behind]) {
+      const { filter, cursor, told, sink } = stream;
+      stream.told = cursor;
+      sink.send(filter && cursor > told ? Buffer.from(`id: ${cursor}\n\n`) : KEEP_ALIVE);
+    }
   }
 
   [Symbol.dispose](): void {

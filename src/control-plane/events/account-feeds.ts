@@ -5,9 +5,8 @@ import type { Bus, Topic } from "../bus/bus.ts";
 import type { AccountEventStore } from "../store/account-events.ts";
 import { AccountFeed, type EventFilter, type EventSink } from "./account-feed.ts";
 
-/** Interval of the blank lines that keep the connections of quiet streams alive. */
+/** Interval of the lines that keep the connections of quiet streams alive. */
 const KEEP_ALIVE_MS = 15_000;
-const KEEP_ALIVE = Buffer.from("\n");
 
 /** Reads until a stream begins, at the most: enough for all events that an account may have. */
 const MAX_READS_TO_END = 100;
@@ -107,7 +106,7 @@ export class AccountFeeds implements Disposable {
 
   #scheduleKeepAlive(): Disposable {
     return this.#options.clock.timer(KEEP_ALIVE_MS, () => {
-      for (const feed of this.#feeds.values()) feed.sendToAll(KEEP_ALIVE);
+      for (const feed of this.#feeds.values()) feed.keepAlive();
       this.#keepAlive = this.#scheduleKeepAlive();
     });
   }

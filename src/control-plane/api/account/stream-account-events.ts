@@ -100,7 +100,8 @@ export function streamAccountEvents(api: Api, context: ApiContext): void {
         response: {
           200: {
             description:
-              "Each event or note is a line of `id:` and one of `data:`; a blank line every 15 s keeps the connection alive. " +
+              "Each event or note is a line of `id:` and one of `data:`; a blank line every 15 s, after an " +
+              "`id:` alone where a filter has left out events, keeps the connection alive. " +
               "A client that does not read is disconnected, and goes on with `after` or `Last-Event-ID`.",
             content: { "text/event-stream": messages(lineSchema, EXAMPLES) },
           },

@@ -6,6 +6,7 @@ import type { AccountEventStore, StoredAccountEvent } from "../../../../src/cont
 import { createLogger } from "../../../../src/lib/logger.ts";
 import { StoreUnavailableError } from "../../../../src/control-plane/store/unavailable.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
+import { parseEventStream } from "../../../support/sse-client.ts";
 import { waitFor } from "../../../support/wait-for.ts";
 import { whileTimePasses } from "../../../support/while-time-passes.ts";
 
@@ -77,6 +78,43 @@ test("a stream that selects assets has each event once, also if the store fails 
     ["1", "2", "3", "4", "5"],
     ["1", "3", "5"],
   ]);
+});
+
+const textsTo = (received: string[]): EventSink => ({
+  send: (bytes) => void received.push(bytes.toString()),
+  drained: async () => true,
+});
+
+test("a client whose filter leaves out events learns the id of the last one, without data", async () => {
+  const events: StoredAccountEvent[] = [];
+  const read: AccountEventStore["read"] = async (_accountId, after) => ({
+    events: events.filter(({ id }) => id > after),
+    hasMore: false,
+    removedTo: 0,
+    lastId: events.at(-1)?.id ?? 0,
+  });
+  const clock = new FakeClock();
+  const logger = await createLogger({ name: "test", level: "fatal" });
+  const bus = new InProcessBus();
+  using feeds = new AccountFeeds({ store: { ...unused, read }, bus, clock, logger });
+  const texts: [string[], string[]] = [[], []];
+  using _all = feeds.open("acc_1", 0, textsTo(texts[0]));
+  using _none = feeds.open("acc_1", 0, textsTo(texts[1]), { wants: () => false });
+  events.push({ id: 7, atMs: 1, event: { type: "asset.changed", asset_id: "a" } });
+  bus.publish(accountTopic("acc_1"));
+  await whileTimePasses(
+    clock,
+    waitFor("the event", () => texts[0].some((text) => text.startsWith("id: 7\ndata:"))),
+  );
+  await whileTimePasses(
+    clock,
+    waitFor("a keep-alive after it", () => texts[1].includes("id: 7\n\n") && texts[1].at(-1) === "\n"),
+  );
+  expect(texts[1].filter((text) => text !== "\n")).toEqual(["id: 7\n\n"]);
+  // A standard client shows nothing for it, and goes on from there.
+  expect(parseEventStream(texts[1].join(""))).toEqual([]);
+  expect(parseEventStream(`${texts[1].join("")}data: next\n\n`)).toEqual([{ data: "next", lastEventId: "7" }]);
+  expect(texts[0].filter((text) => text !== "\n")).toHaveLength(1);
 });
 
 test.each([
