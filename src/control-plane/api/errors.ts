@@ -69,6 +69,12 @@ function toEdgeError(error: unknown): EdgeError {
     return new EdgeError("ServiceUnavailable", "The database does not respond.", undefined, { cause: error });
   }
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown };
+  if (code === "FST_ERR_BAD_URL") {
+    return new EdgeError(
+      "BadRequest",
+      "The path has a % that begins no valid escape of UTF-8, such as %2F for a slash.",
+    );
+  }
   const known = typeof code === "string" ? FRAMEWORK_CODES[code] : undefined;
   if (known) return new EdgeError(known, undefined, undefined, { cause: error });
   if (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500) {

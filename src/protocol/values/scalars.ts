@@ -2,7 +2,8 @@ import { z } from "zod";
 import { MAX_CURSOR_LENGTH } from "../limits.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-const DECIMAL = /^[0-9]{1,15}$/;
+/** As many digits as the largest integer has that JSON parsers read exactly. */
+const DECIMAL = /^[0-9]{1,16}$/;
 
 /** Whether a text has the form of a UUID, in either case. */
 export function isUuid(text: string): boolean {
@@ -11,13 +12,14 @@ export function isUuid(text: string): boolean {
 
 /** End of the year 9999, in Unix seconds: the last instant that every date format in use can write. */
 export const MAX_UNIX_SECONDS = 253_402_300_799;
+const NOT_SECONDS = "must be in Unix seconds, and at most the end of the year 9999; is it in milliseconds?";
 
 /** A point in time on the wire: integer Unix seconds, UTC. */
 export function unixSeconds(description: string) {
   return z
     .int()
     .min(0)
-    .max(MAX_UNIX_SECONDS)
+    .max(MAX_UNIX_SECONDS, NOT_SECONDS)
     .meta({ description: `${description} Unix seconds, UTC.` });
 }
 
@@ -26,11 +28,10 @@ export function integerString(min: number, max: number) {
   return z
     .string()
     .refine((text) => DECIMAL.test(text), {
-      error: ({ input }) =>
-        /^-[0-9]{1,15}$/.test(String(input)) ? `must be from ${min} to ${max}` : "must be an integer",
+      error: ({ input }) => (/^-?[0-9]+$/.test(String(input)) ? `must be from ${min} to ${max}` : "must be an integer"),
     })
     .transform(Number)
-    .pipe(z.int().min(min).max(max))
+    .pipe(max === MAX_UNIX_SECONDS ? z.int().min(min).max(max, NOT_SECONDS) : z.int().min(min).max(max))
     .meta({ type: "integer", minimum: min, maximum: max });
 }
 

@@ -107,6 +107,7 @@ describe("what Node's parser or the router refuses", () => {
     const answer = await get(target);
     expect(answer).toMatch(/^HTTP\/1.1 400 /);
     expect(answer).toContain('"code":"BadRequest"');
+    expect(answer).toContain("begins no valid escape");
   });
 
   test.each([
