@@ -16,6 +16,6 @@ export async function readSigningKey(path: string): Promise<KeyObject> {
 export async function trustedKeys(signer: KeyObject | undefined): Promise<KeyObject[]> {
   const names = (await readdir(FOLDER).catch(() => [])).filter((name) => name.endsWith(".pem")).toSorted();
   const kept = await Promise.all(names.map(async (name) => createPublicKey(await readFile(join(FOLDER, name)))));
-  const own = signer && createPublicKey(signer);
-  return own && !kept.some((key) => key.equals(own)) ? [...kept, own] : kept;
+  const all = signer ? [...kept, createPublicKey(signer)] : kept;
+  return all.filter((key, index) => all.findIndex((other) => other.equals(key)) === index);
 }

@@ -5,11 +5,14 @@ import { pipeline } from "node:stream/promises";
 import { createZstdDecompress } from "node:zlib";
 import { join } from "node:path";
 import type { HeldLayer, LayerFile, LayerRecord } from "../lib/release/held-layers.ts";
+import { DESCRIPTION, KEYS, LAYERS_FILE } from "../lib/release/paths.ts";
 import type { ReleaseLayer } from "../lib/release/read-release.ts";
 import { ReleaseError } from "../lib/release/release-error.ts";
 import type { Disk, NewFile } from "./disk.ts";
 
 const BLOCK = 512;
+/** What the updater adds to a version by itself. */
+const RESERVED: ReadonlySet<string> = new Set([DESCRIPTION, LAYERS_FILE, KEYS]);
 const MAX_ENTRIES = 200;
 /** Zeros behind the last entry. */
 const MAX_TRAILING_BYTES = 64 * 1024;
@@ -48,6 +51,7 @@ export async function unpack(
     if (++entries > MAX_ENTRIES) throw unsafe(`has more than ${MAX_ENTRIES} entries`);
     left -= bytes;
     if (left < 0) throw unsafe("has more bytes than it says");
+    if (RESERVED.has(path.split("/", 1)[0] ?? "")) throw unsafe("has a file that the updater writes");
     const target = join(folder, path);
     if (!isFolder) return recorded(disk.create(target, mode), (digest) => files.push({ path, digest }));
     disk.makeFolder(target);
@@ -79,6 +83,21 @@ export function takeOver(
   folder: string,
   { disk, isShared }: { readonly disk: Disk; readonly isShared: boolean },
 ): LayerRecord {
+  try {
+    linkOrCopy(source, files, folder, { disk, isShared });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    throw unsafe("has a name that another layer has, too");
+  }
+  return { diffId, files };
+}
+
+function linkOrCopy(
+  source: string,
+  files: readonly LayerFile[],
+  folder: string,
+  { disk, isShared }: { readonly disk: Disk; readonly isShared: boolean },
+): void {
   const folders = new Set([folder]);
   for (const { path } of files) {
     const parents = path.split("/").slice(0, -1);
@@ -91,7 +110,6 @@ export function takeOver(
     if (!isShared || !disk.share(from, to)) copy(from, to, disk);
   }
   for (const path of [...folders].toReversed()) disk.sync(path);
-  return { diffId, files };
 }
 
 function copy(from: string, to: string, disk: Disk): void {

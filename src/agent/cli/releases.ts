@@ -3,10 +3,8 @@ import type { Command } from "commander";
 import { foregroundClock } from "../../lib/clock.ts";
 import { RELEASES_FOLDER } from "../../lib/release/paths.ts";
 import { ociArchitecture } from "../../lib/release/architecture.ts";
-import { readRelease } from "../../lib/release/read-release.ts";
 import { ReleaseError } from "../../lib/release/release-error.ts";
 import { MAX_TRIAL_STARTS, readReleases, type ReleasesState } from "../../lib/release/releases-state.ts";
-import { unverifiedStatement } from "../../lib/release/statement.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type Column, renderTable } from "../../lib/terminal/table.ts";
 import { settingsOf } from "../doctor/probe.ts";
@@ -92,9 +90,7 @@ async function installRelease(
     throw new CommandError(EXIT.forbidden, "Only root may install a release.", "Try it with sudo.");
   const { state_dir: stateDir } = settingsOf({ settings: await readConfig(), configPath });
   try {
-    const readFile = layoutReader(layout);
-    const release = readRelease(readFile, unverifiedStatement, ociArchitecture(process.arch));
-    const parts = readParts(readFile, release);
+    const parts = readParts(layoutReader(layout), ociArchitecture(process.arch));
     becomeOwnerOf(stateDir);
     handOver(stateDir, parts);
     const id = askUpdater(stateDir, { action: "install", ...options });

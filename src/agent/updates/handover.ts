@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import {
   closeSync,
+  constants,
   fstatSync,
   mkdirSync,
   openSync,
@@ -14,12 +15,10 @@ import {
 import { dirname, join } from "node:path";
 import { parseAnswer, parseRequest, type UpdateAnswer, type UpdateRequest } from "../../lib/release/messages.ts";
 import { ANSWER_FILE, HANDOVER, LAYOUT, REQUEST_FILE } from "../../lib/release/paths.ts";
-import type { ReadFile, Release } from "../../lib/release/read-release.ts";
+import { type ReadFile, readLayer, readRelease } from "../../lib/release/read-release.ts";
 import { ReleaseError } from "../../lib/release/release-error.ts";
+import { unverifiedStatement } from "../../lib/release/statement.ts";
 import { writeAtomically } from "../../lib/write-atomically.ts";
-
-/** As large as the updater takes, and no larger. */
-const MAX_PART_BYTES = 128 * 1024 * 1024;
 
 /** A file of a release's layout. */
 export interface ReleasePart {
@@ -31,9 +30,12 @@ export interface ReleasePart {
 export function layoutReader(folder: string): ReadFile {
   return (path, maxBytes) => {
     try {
-      const file = openSync(join(folder, ...path), "r");
+      // Does not wait for the other end of a pipe.
+      const file = openSync(join(folder, ...path), constants.O_RDONLY | constants.O_NONBLOCK);
       try {
-        const { size } = fstatSync(file);
+        const stats = fstatSync(file);
+        if (!stats.isFile()) throw new ReleaseError("malformed", `${path.join("/")} is not a plain file`);
+        const { size } = stats;
         if (size > maxBytes) throw new ReleaseError("malformed", `${path.join("/")} has more than ${maxBytes} bytes`);
         const content = Buffer.alloc(size);
         return content.subarray(0, readSync(file, content, 0, size, 0));
@@ -53,9 +55,22 @@ export function handedLayout(stateDir: string): string {
   return join(stateDir, HANDOVER, LAYOUT);
 }
 
-/** Reads everything that a release consists of. @throws {ReleaseError} */
-export function readParts(readFile: ReadFile, { paths }: Pick<Release, "paths">): ReleasePart[] {
-  return paths.map((path) => ({ path, content: readFile(path, MAX_PART_BYTES) }));
+/**
+ * Reads everything that a release consists of, and nothing else: each part has the digest that leads to it, so that no link in the
+ * folder of somebody else makes root copy a file of its own. Who has signed it is the updater's to judge.
+ *
+ * @throws {ReleaseError}
+ */
+export function readParts(readFile: ReadFile, architecture: string): ReleasePart[] {
+  const parts = new Map<string, ReleasePart>();
+  const recorded: ReadFile = (path, maxBytes) => {
+    const content = readFile(path, maxBytes);
+    parts.set(path.join("/"), { path, content });
+    return content;
+  };
+  const { layers } = readRelease(recorded, unverifiedStatement, architecture);
+  for (const layer of layers) readLayer(recorded, layer);
+  return [...parts.values()];
 }
 
 /**

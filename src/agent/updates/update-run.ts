@@ -150,8 +150,9 @@ export class AgentUpdateRun {
   async #follow(handedOver: NonNullable<AgentUpdateState["handedOver"]>): Promise<void> {
     const { releasesFolder, program, stateDir, clock } = this.#services;
     const { request, version } = handedOver;
-    const state = this.#releases();
+    // In this order: the updater puts a release on trial before it answers.
     const answer = answerTo(request, releasesFolder);
+    const state = this.#releases();
     // After a restart no process works on a request that is not the last one.
     const isLost = this.#askedAtMs === undefined && lastRequest(stateDir)?.id !== request;
     const isLate = this.#askedAtMs !== undefined && clock.monotonic() - this.#askedAtMs > ANSWER_TIMEOUT_MS;

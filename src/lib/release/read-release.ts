@@ -27,8 +27,6 @@ export interface Release {
   readonly statement: Statement;
   /** In the order in which they are unpacked. */
   readonly layers: readonly ReleaseLayer[];
-  /** Paths in the layout of everything it consists of. */
-  readonly paths: readonly (readonly string[])[];
 }
 
 export interface Blob {
@@ -61,11 +59,7 @@ export function readRelease(
   statementOf: (envelope: Uint8Array) => Statement,
   architecture: string,
 ): Release {
-  const paths: (readonly string[])[] = [["index.json"]];
-  const read: ReadDocument = ({ digest, bytes }) => {
-    paths.push(pathOf(digest));
-    return readBlob(readFile, { digest, bytes }, MAX_DOCUMENT_BYTES);
-  };
+  const read: ReadDocument = (document) => readBlob(readFile, document, MAX_DOCUMENT_BYTES);
   const { statement, manifests } = readSigned(readFile, statementOf, read);
   const chosen = manifests.find((manifest) => manifest.architecture === architecture);
   if (!chosen)
@@ -78,8 +72,9 @@ export function readRelease(
     if (diffId === undefined) throw new ReleaseError("malformed", "the release has a layer without a diff id");
     return Object.assign(layer, { diffId });
   });
-  paths.push(...layers.map(({ digest }) => pathOf(digest)));
-  return { statement, layers, paths };
+  if (new Set(layers.map(({ diffId }) => diffId)).size < layers.length)
+    throw new ReleaseError("malformed", "the release has a layer twice");
+  return { statement, layers };
 }
 
 /** One of the documents, with what its reader takes it for. */

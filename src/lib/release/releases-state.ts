@@ -62,7 +62,7 @@ export function readReleases(folder: string): ReleasesState {
             ticks: ticks[0] ?? 0,
             maxTicks: ticks[1] ?? MAX_TRIAL_TICKS,
           },
-    pin: firstLine(join(folder, "pin")),
+    pin: pinOf(folder),
     setAside: new Map(setAside.map((version) => [version, setAsideOf(folder, version)])),
   };
 }
@@ -111,6 +111,12 @@ function linkTarget(path: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** As the launcher has it, an empty file and `none` are no pin. */
+function pinOf(folder: string): string | undefined {
+  const pin = firstLine(join(folder, "pin"));
+  return pin === "" || pin === "none" ? undefined : pin;
 }
 
 function firstLine(path: string): string | undefined {

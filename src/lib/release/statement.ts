@@ -100,6 +100,7 @@ function parseStatement(payload: Buffer): Statement {
 function parseKeys(keys: readonly string[]): KeyObject[] {
   if (keys.length === 0 || keys.length > MAX_KEYS)
     throw new ReleaseError("malformed", `the release does not bring 1 to ${MAX_KEYS} keys`);
+  if (new Set(keys).size < keys.length) throw new ReleaseError("malformed", "the release brings a key twice");
   return keys.map((text) => {
     try {
       const key = createPublicKey({ key: Buffer.from(text, "base64"), type: "spki", format: "der" });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readSigningKey, trustedKeys } from "../../../scripts/packaging/release-key.ts";
 import { writeReleaseLayout } from "../../../scripts/packaging/release-layout.ts";
+import { layoutReader, readParts } from "../../../src/agent/updates/handover.ts";
 import { readRelease } from "../../../src/lib/release/read-release.ts";
 import { verifiedStatement } from "../../../src/lib/release/statement.ts";
 import { tempDir } from "../../support/temp-dir.ts";
@@ -76,7 +77,7 @@ describe("a release as `npm run package` writes it", () => {
       layers: [0, 1].map((at) => ({ diffId: `sha256:${String(at).repeat(64)}`, unpackedBytes: 5 })),
     });
     // Only what this architecture needs is copied to a device.
-    expect(release.paths).toHaveLength(8);
+    expect(readParts(layoutReader(layout), "arm64")).toHaveLength(8);
   });
 
   it("only an Ed25519 key signs, and packages trust the one that does", async () => {

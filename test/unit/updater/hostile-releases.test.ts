@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import {
   chmodSync,
@@ -15,6 +16,7 @@ import {
 import { join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { layoutReader, readParts } from "../../../src/agent/updates/handover.ts";
 import { digestOf } from "../../../src/lib/release/read-release.ts";
 import type { ReleaseErrorCode } from "../../../src/lib/release/release-error.ts";
 import { nodeDisk } from "../../../src/updater/disk.ts";
@@ -221,6 +223,7 @@ describe("the updater, which trusts only signatures", () => {
   it.each<[string, KeyObject[]]>([
     ["no key, after which no release could follow", []],
     ["more keys than a device takes", Array<KeyObject>(17).fill(generateKeyPairSync("ed25519").publicKey)],
+    ["a key twice", Array<KeyObject>(2).fill(generateKeyPairSync("ed25519").publicKey)],
     ["a key of another kind", [generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey]],
   ])("refuses one that brings %s", async (_what, keys) => {
     await hand(NEXT, { keys });
@@ -257,6 +260,43 @@ describe("the updater, which trusts only signatures", () => {
     await hand(NEXT);
     expect(await rig.handle()).toMatchObject({ ok: true });
     expect(readFileSync(rig.path("releases", NEXT, "lib/library.so.1"), "utf8")).toBe("library");
+  });
+
+  it("a person's command copies what a release consists of, and no file that a link in its folder leads to", async () => {
+    const layout = await rig.release(NEXT);
+    expect(readParts(layoutReader(layout), "amd64").map(({ path }) => path.join("/"))).toContain("index.json");
+    const secret = rig.path("secret");
+    writeFileSync(secret, "root's own");
+    for (const name of readdirSync(join(layout, "blobs/sha256"))) {
+      const path = join(layout, "blobs/sha256", name);
+      const own = readFileSync(path);
+      rmSync(path);
+      symlinkSync(secret, path);
+      // Of what this machine does not need nothing is read.
+      const parts = tried(() => readParts(layoutReader(layout), "amd64"));
+      expect(JSON.stringify(parts?.map(({ content }) => Buffer.from(content).toString()) ?? [])).not.toContain("own");
+      rmSync(path);
+      writeFileSync(path, own);
+    }
+    rmSync(join(layout, "index.json"));
+    execFileSync("mkfifo", [join(layout, "index.json")]);
+    expect(() => readParts(layoutReader(layout), "amd64")).toThrow("not a plain file");
+  });
+
+  it.each(["release.json", "layers.json", "release-keys/x.pem"])(
+    "refuses an archive with %s, which is the updater's to write",
+    async (path) => {
+      const folder: TarEntry[] = path.includes("/") ? [{ path: "release-keys/", type: "5", mode: 0o755 }] : [];
+      await hand(NEXT, { entries: [...GOOD, ...folder, { path, content: "x" }] });
+      await expectRefused("unsafe_content");
+    },
+  );
+
+  it("refuses a layer twice, and one that has a name of another that the device has", async () => {
+    await hand(NEXT, { layers: [GOOD, GOOD] });
+    await expectRefused("malformed");
+    await hand(NEXT, { layers: [GOOD, RUNTIME] });
+    await expectRefused("unsafe_content");
   });
 
   it("refuses one without a program", async () => {
@@ -358,6 +398,14 @@ interface Index {
 function rmAndLink(from: string, to: string): void {
   rmSync(to, { force: true });
   linkSync(from, to);
+}
+
+function tried<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
 }
 
 function removeRuntime(layout: string): void {

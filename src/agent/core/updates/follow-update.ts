@@ -10,7 +10,7 @@ export interface HandedOver {
   readonly isCancelled: boolean;
   /** The version that runs; `package` for the package's. */
   readonly running: string;
-  /** What the folder of releases says. */
+  /** What the folder of releases says, read after the answer. */
   readonly current: string | undefined;
   readonly pin: string | undefined;
   readonly trial: { readonly version: string; readonly attempt: number } | undefined;
@@ -59,6 +59,8 @@ export function followUpdate(seen: HandedOver): UpdateCourse {
     return isTriedAgain(setAside) && !isCancelled ? { kind: "tried_again" } : { kind: "back", reason: setAside.reason };
   }
   if (hasBegun) return { kind: "back", reason: "replaced" };
+  // It was put on trial, and that has ended without a mark: a full disk takes no mark, but lets the trial be removed.
+  if (answer?.ok === true) return { kind: "back", reason: pin === undefined ? "unwritable" : "pinned" };
   if (answer && !answer.ok) return { kind: "refused" };
   // Nothing runs of it yet, and nothing will.
   if (answer === undefined && isCancelled && seen.isOverdue) return { kind: "back", reason: "cancelled" };

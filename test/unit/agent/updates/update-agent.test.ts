@@ -19,6 +19,7 @@ describe("an update of the agent", () => {
   });
   afterEach(() => rig[Symbol.asyncDispose]());
 
+  const pin = (): void => writeFileSync(rig.device.path("releases/pin"), "package\n");
   const onTrial = async (): Promise<void> => {
     rig.update(ID, { image });
     expect(await rig.handedOver(ID)).toMatchObject({ action: "install", downgrade: false, again: false });
@@ -112,6 +113,18 @@ describe("an update of the agent", () => {
     expect([rig.layerRequests, rig.request]).toEqual([0, undefined]);
   });
 
+  it.each([["unwritable"], ["pinned"]])("ends when the trial has ended without a mark: %s", async (reason) => {
+    await onTrial();
+    // As a full disk lets release-trial, or a pin does, before the version before has seen the trial.
+    if (reason === "pinned") pin();
+    rmSync(rig.device.path("releases/trial"));
+    expect(await rig.restart()).toBe("package");
+    expect(await rig.ended(ID)).toMatchObject({ status: "Fail", code: "AgentUpdateFailed", details: { reason } });
+    rmSync(rig.device.path("releases/pin"), { force: true });
+    rig.update("dep_2", { image });
+    expect(await rig.handedOver("dep_2")).toMatchObject({ action: "install" });
+  });
+
   it("fetches only the layers that the device does not have, and all of them if its own are damaged", async () => {
     const price = async (id: string): Promise<number> => {
       rig.update(id, { image }, { dry_run: true });
@@ -134,7 +147,6 @@ describe("an update of the agent", () => {
     expect(rig.request).toBeUndefined();
   });
 
-  const pin = (): void => writeFileSync(rig.device.path("releases/pin"), "package\n");
   const foreign = async (): Promise<void> =>
     void (image = await rig.push(VERSION, { key: generateKeyPairSync("ed25519").privateKey }));
   it.each<[string, () => unknown, object, string, string]>([
