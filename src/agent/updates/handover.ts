@@ -56,8 +56,8 @@ export function handedLayout(stateDir: string): string {
 }
 
 /**
- * Reads everything that a release consists of, and nothing else: each part has the digest that leads to it, so that no link in the
- * folder of somebody else makes root copy a file of its own. Who has signed it is the updater's to judge.
+ * Reads everything that a release consists of, and nothing else: each part has the digest that leads to it, so that no link in a
+ * folder that others can write makes root copy a file of its own. Who has signed it is the updater's to judge.
  *
  * @throws {ReleaseError}
  */

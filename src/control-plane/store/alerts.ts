@@ -241,7 +241,7 @@ export interface AlertOutboxStore {
   /** Stores new members and the groups they are the first of, in one transaction. The groups are due then. */
   assign(accountId: string, assignments: readonly Assignment[], nowMs: number): Promise<void>;
   listDueGroups(nowMs: number, limit: number): Promise<readonly DueGroup[]>;
-  /** Returns the alerts of a group that fire and that nobody has acknowledged, in the order of their ids. */
+  /** Returns the alerts of a group that fire and that have no acknowledgement, in the order of their ids. */
   listUnacknowledged(groupId: string, after: string, limit: number): Promise<readonly GroupMember[]>;
   /**
    * Stores what a group says, in the outbox, and when it is due next. Does nothing if it has said something since it was read.
