@@ -20,11 +20,12 @@ beforeAll(async () => {
   asset = await control.asset(account);
   const subject = { kind: "asset", id: asset.uuid, name: "GW-1" } as const;
   const at = (s: number) => ({ sinceMs: (NOW + s) * 1000, firedAtMs: (NOW + s) * 1000 });
-  over = await openAlert(control, account, { subject, ...at(0) });
+  const isOffline = { condition: "device_offline", severity: "critical" } as const;
+  over = await openAlert(control, account, { ...isOffline, subject, ...at(0) });
   const { alerts } = control.store;
   await alerts.change(account.accountId, [{ kind: "resolve", id: over }], [], (NOW + 5) * 1000);
   disk = await openAlert(control, account, { condition: "disk_low", severity: "warning", subject, ...at(1) });
-  offline = await openAlert(control, account, at(2));
+  offline = await openAlert(control, account, { ...isOffline, ...at(2) });
   await openAlert(control, account, { condition: "app_missing", state: "pending", firedAtMs: undefined });
   await openAlert(control, await control.account());
 });

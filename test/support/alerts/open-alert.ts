@@ -1,19 +1,24 @@
 import { createId } from "../../../src/control-plane/accounts/secrets.ts";
 import type { AlertChange } from "../../../src/control-plane/core/alerts/alert.ts";
 import { someAudit } from "../control-plane/people.ts";
+import { waitFor } from "../wait-for.ts";
 import type { ControlPlane, TestAccount } from "../control-plane.ts";
 
-/** Lets an alert of the account fire. Returns its id. */
+/**
+ * Lets an alert of the account fire, and returns its id. What its condition is about does not hold, so it goes on for as long as
+ * `disk_low` does once it is over, 15 minutes, or until the service judges alerts again, which it has done once before.
+ */
 export async function openAlert(
   control: ControlPlane,
   { accountId }: TestAccount,
   fields: Partial<Extract<AlertChange, { kind: "open" }>["alert"]> = {},
 ): Promise<string> {
+  await waitFor("the first round", async () => (await control.store.alerts.readRound()).lastAtMs > 0);
   const id = createId("alr_");
   const nowMs = Math.floor(Date.now());
   const alert = {
-    condition: "device_offline",
-    severity: "critical",
+    condition: "disk_low",
+    severity: "warning",
     subject: { kind: "asset", id: `${id}-asset`, name: "GW-1" },
     state: "firing",
     sinceMs: nowMs,
