@@ -10,7 +10,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "react-router";
 import { call } from "../../api/client.ts";
 import { toFailure } from "../../api/failure.ts";
-import type { Fleet, Rollout } from "../../../protocol/api-types.ts";
+import type { Fleet } from "../../../protocol/api-types.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { FailureNote } from "../../parts/failure-note.tsx";
 import { Form, PendingButton } from "../../parts/form.tsx";
@@ -62,14 +62,13 @@ export function RollOutDialog({ fleet, revision, onClose }: Props): ReactNode {
   const price = usePrice(fleet.name, revision);
   const plan = price.price?.sums?.plan_id;
   const start = useMutation({
-    mutationFn: async () =>
-      // Without `dry_run` the response is the rollout.
-      (await call("POST /v1/fleets/{fleet}/rollouts", {
+    mutationFn: () =>
+      call("POST /v1/fleets/{fleet}/rollouts", {
         path: { fleet: fleet.name },
         // What was priced is what starts, with the same assets in each wave.
         headers: { "Idempotency-Key": `${key}${plan ?? ""}` },
         body: plan === undefined ? { revision } : { plan_id: plan },
-      })) as unknown as Rollout,
+      }),
     onSuccess: ({ id }) => navigate(`/fleets/${encodeURIComponent(fleet.name)}/rollouts/${id}`),
   });
   const { requires_approval: needsApproval } = fleet.strategy;
