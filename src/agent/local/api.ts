@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { deviceDataUsageSchema, trafficPurposeSchema } from "../../protocol/link/data-usage.ts";
+import { deviceDataUsageSchema } from "../../protocol/link/data-usage.ts";
 import "../config/uncompiled-schemas.ts";
 import { appStatsSchema } from "../../protocol/apps/app-stats.ts";
 import { historyEntrySchema } from "../store/history.ts";
@@ -75,14 +75,12 @@ const linkSchema = z.object({
 });
 export type LinkResponse = z.output<typeof linkSchema>;
 
-const purposesSchema = z.partialRecord(trafficPurposeSchema, z.int());
-
 /** Bytes the agent itself sent and received over the network, with estimated headers, and the budgets. */
 const dataUsedSchema = z.object({
   today_bytes: z.int(),
   month_bytes: z.int(),
   /** Of this month, without headers. */
-  by_purpose: purposesSchema,
+  by_purpose: z.record(z.string(), z.int()),
   /** Headers of this month, estimated. Older agents leave it out. */
   overhead_bytes: z.int().default(0),
   /** Use of the configured budgets today and this month; `null` if none is configured. */

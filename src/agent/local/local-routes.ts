@@ -22,7 +22,7 @@ import { formatDuration } from "../../lib/terminal/time.ts";
 import { countFrom, type LocalRequest, type Routes } from "./routes.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import { LocalError } from "./local-error.ts";
-import type { DeviceDataUsage, TrafficPurpose } from "../../protocol/link/data-usage.ts";
+import type { DeviceDataUsage } from "../../protocol/link/data-usage.ts";
 
 const MAX_LINES = 10_000;
 const MAX_ACTIVITIES = 1_000;
@@ -204,10 +204,10 @@ async function listManagedVolumes(
 export function dataUsed(report: Pick<DataUsageReader, "thisMonth">): DataUsed | null {
   try {
     const { days, budget, today } = report.thisMonth();
-    const byPurpose: Partial<Record<TrafficPurpose, number>> = {};
+    const byPurpose: Record<string, number> = {};
     for (const { by_purpose: purposes } of days) {
       for (const [purpose, { sent_bytes: sent, received_bytes: received }] of Object.entries(purposes)) {
-        byPurpose[purpose as TrafficPurpose] = (byPurpose[purpose as TrafficPurpose] ?? 0) + sent + received;
+        byPurpose[purpose] = (byPurpose[purpose] ?? 0) + sent + received;
       }
     }
     return {

@@ -1,4 +1,5 @@
 import type { Granularity } from "../../protocol/assets/usage.ts";
+import { type TrafficPurpose, trafficPurposeSchema } from "../../protocol/link/data-usage.ts";
 import type { DataUsage, DataUsageDay, Usage, UsageEntry } from "../api/usage.ts";
 import { renderChartBar } from "./live-line.ts";
 import { formatBytes, formatBytesOrDash } from "../../lib/terminal/bytes.ts";
@@ -59,7 +60,9 @@ function finalityNote({ finalized_until: until, start_time, end_time }: Usage): 
   return `${NOT_FINAL_MARK} From ${formatTime(until)} UTC on, usage may still change.`;
 }
 
-const PURPOSES = ["control", "telemetry", "logs", "pulls", "remote_access", "agent"] as const;
+/** Shown only where they were used: releases of the agent are rare, and so are versions that know other purposes. */
+const RARE_PURPOSES: ReadonlySet<string> = new Set<TrafficPurpose>(["agent", "other"]);
+const USUAL_PURPOSES = trafficPurposeSchema.options.filter((purpose) => !RARE_PURPOSES.has(purpose));
 
 /**
  * Renders one line per day: the agent's traffic by purpose, the device's traffic, and the usage the operator counted.
@@ -76,15 +79,18 @@ export function renderDataUsage(usage: DataUsage, theme: Theme, width: number | 
   });
   const columns: Column<Row>[] = [
     { header: "DAY", cell: ({ day }) => sanitizeLine(day) },
-    // Releases of the agent are rare.
-    ...PURPOSES.filter((purpose) => purpose !== "agent" || rows.some((row) => row.agent[purpose])).map((purpose) =>
-      number(purpose.toUpperCase(), (row) => row.agent[purpose]),
-    ),
+    ...shownPurposes(rows).map((purpose) => number(sanitizeLine(purpose.toUpperCase()), (row) => row.agent[purpose])),
     number("OVERHEAD~", (row) => row.overhead),
     number("DEVICE", (row) => row.device),
     number("SIM", (row) => row.sim),
   ];
   return [range, "", renderTable(columns, rows, theme, width), "", ...notes(usage, theme)].join("\n");
+}
+
+/** Also those that only a newer service knows. */
+function shownPurposes(rows: readonly Row[]): string[] {
+  const used = rows.flatMap(({ agent }) => Object.keys(agent).filter((purpose) => agent[purpose]));
+  return [...new Set([...USUAL_PURPOSES, ...used])];
 }
 
 interface Row {
@@ -118,9 +124,10 @@ function totalOf(usage: DataUsage): Row {
     const known = rows.map(pick).filter((value) => value !== undefined);
     return known.length > 0 ? sum(known) : undefined;
   };
+  const purposes = rows.flatMap(({ agent }) => Object.keys(agent));
   return {
     day: "total",
-    agent: Object.fromEntries(PURPOSES.map((purpose) => [purpose, of((row) => row.agent[purpose])])),
+    agent: Object.fromEntries(purposes.map((purpose) => [purpose, of((row) => row.agent[purpose])])),
     overhead: of((row) => row.overhead),
     device: of((row) => row.device),
     sim: of((row) => row.sim),
@@ -130,7 +137,7 @@ function totalOf(usage: DataUsage): Row {
 function notes(usage: DataUsage, theme: Theme): string[] {
   const { budget } = usage;
   const lines = [
-    "The first five are the agent's own traffic; overhead is an estimate of TCP and IP.",
+    "The columns before OVERHEAD are the agent's own traffic; overhead is an estimate of TCP and IP.",
     "DEVICE is all that went over its interfaces, SIM what the operator counted.",
   ].map((line) => theme.dim(line));
   if (budget?.monthly_bytes != null) {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Maximum number of apps, and of network interfaces, in one day. */
+/** Maximum number of apps, of network interfaces, and of purposes, in one day. */
 const MAX_NAMES_PER_DAY = 500;
 
 /** Wider than the current rule for app names, for reports of other releases. */
@@ -9,8 +9,16 @@ const reportedAppName = z
   .max(64)
   .regex(/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/, "must be the name of an app");
 
-/** What the agent's own traffic is for. */
-export const trafficPurposeSchema = z.enum(["control", "telemetry", "logs", "pulls", "remote_access", "agent"]);
+/** What the agent's own traffic is for; `other`: for a purpose that only another version knows. */
+export const trafficPurposeSchema = z.enum([
+  "control",
+  "telemetry",
+  "logs",
+  "pulls",
+  "remote_access",
+  "agent",
+  "other",
+]);
 export type TrafficPurpose = z.output<typeof trafficPurposeSchema>;
 
 const bytes = z.int().min(0);
@@ -19,19 +27,38 @@ const both = {
   received_bytes: bytes.meta({ description: "Bytes received." }),
 };
 
+const byteCounts = z.object(both);
+
 /** A day of UTC, as `YYYY-MM-DD`. */
 export const utcDaySchema = z
   .string()
   .max(10)
   .regex(/^\d{4}-\d{2}-\d{2}$/, "must be a day: YYYY-MM-DD");
 
-const purposes = z
-  .partialRecord(trafficPurposeSchema, z.object(both))
-  .meta({ description: "Bytes the agent itself sent and received, payload and TLS, by purpose." });
-
 function hasAllowedSize(names: object): boolean {
   return Object.keys(names).length <= MAX_NAMES_PER_DAY;
 }
+
+/** Counts purposes that are not known here, such as those of a newer agent, as `other`: their bytes are in every total. */
+function foldUnknownPurposes(
+  purposes: Readonly<Record<string, z.output<typeof byteCounts>>>,
+): Partial<Record<TrafficPurpose, z.output<typeof byteCounts>>> {
+  const folded: Partial<Record<TrafficPurpose, z.output<typeof byteCounts>>> = {};
+  for (const [name, { sent_bytes: sent, received_bytes: received }] of Object.entries(purposes)) {
+    const purpose = trafficPurposeSchema.catch("other").parse(name);
+    const { sent_bytes = 0, received_bytes = 0 } = folded[purpose] ?? {};
+    folded[purpose] = { sent_bytes: sent_bytes + sent, received_bytes: received_bytes + received };
+  }
+  return folded;
+}
+
+const purposes = z
+  .record(z.string().max(64), byteCounts)
+  .refine(hasAllowedSize, "names too many purposes")
+  .meta({ maxProperties: MAX_NAMES_PER_DAY })
+  .transform(foldUnknownPurposes)
+  .pipe(z.partialRecord(trafficPurposeSchema, byteCounts))
+  .meta({ description: "Bytes the agent itself sent and received, payload and TLS, by purpose." });
 
 const day = z
   .object({

@@ -18,6 +18,14 @@ import type { AppAction, DeploymentAction } from "../../../src/protocol/deployme
 import { isQueryKind, QUERIES, type QueryAnswer, type QueryParams } from "../../../src/protocol/link/device-query.ts";
 import type { DeviceState, NetworkInterface } from "../../../src/protocol/link/device-state.ts";
 
+const both = (bytes: number): object => ({ sent_bytes: bytes, received_bytes: 2 * bytes });
+
+/** Returns the purposes of an answer to `data_usage` as they are read; `undefined` if the answer is refused. */
+function purposesIn(by_purpose: object): object | undefined {
+  const day = { day: "2026-11-20", by_purpose, overhead_estimate_bytes: 0, by_app: {}, interfaces: {} };
+  return QUERIES.data_usage.answer.safeParse({ days: [day], deployments: [], budget: null }).data?.days[0]?.by_purpose;
+}
+
 describe("queries to a device", () => {
   it("are of a closed set of kinds", () => {
     expect(Object.keys(QUERIES).every(isQueryKind)).toBe(true);
@@ -40,6 +48,15 @@ describe("queries to a device", () => {
     const report = { base: null, hash: "h", apps: [], removed_apps: [] };
     expect(QUERIES.report.answer.safeParse(report).success).toBe(true);
     expect(QUERIES.report.answer.safeParse({ ...report, removed_apps }).success).toBe(false);
+  });
+
+  it("take the purposes of a newer agent as other traffic, so that no byte is lost", () => {
+    expect(purposesIn({ control: both(1), other: both(2), firmware: both(3), toString: both(4) })).toEqual({
+      control: both(1),
+      other: both(9),
+    });
+    expect(purposesIn({ firmware: { sent_bytes: "1", received_bytes: 2 } })).toBeUndefined();
+    expect(purposesIn(Object.fromEntries(Array.from({ length: 501 }, (_, i) => [`p${i}`, both(1)])))).toBeUndefined();
   });
 
   it("have answers of the protocol's other types", () => {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { TrafficLedger } from "../../../../src/agent/ledger/traffic-ledger.ts";
 import { NetworkWatch } from "../../../../src/agent/ledger/network-watch.ts";
+import type { TrafficPurpose } from "../../../../src/protocol/link/data-usage.ts";
 import type { LedgerStore } from "../../../../src/agent/core/traffic/ledger-store.ts";
 import { openSqliteStore } from "../../../../src/agent/store/sqlite-store.ts";
 import type { AgentStore } from "../../../../src/agent/store/store.ts";
@@ -197,6 +198,27 @@ describe("the traffic ledger", () => {
     book.count({ purpose: "control", direction: "sent", bytes: 2 });
     reopen();
     expect(store.ledger.traffic("0000", "9999").map(({ day, sent }) => [day, sent])).toEqual([["2026-11-21", 3]]);
+  });
+
+  it("counts what another version counted for a purpose of its own", () => {
+    const entry = { network: "modem", app: "web", deployment: "d1", sent: 100, received: 0, overhead: 10 } as const;
+    // The agent has gone back to an older version, which does not know the purposes.
+    for (const purpose of ["firmware", "video"] as string[]) {
+      const foreign = { ...entry, day: "2026-01-01", purpose: purpose as TrafficPurpose };
+      store.ledger.add({ traffic: [foreign], interfaces: [], marks: [] });
+    }
+    expect(store.ledger.traffic("2026-01-01", "2026-01-01")).toEqual([
+      { ...entry, day: "2026-01-01", purpose: "other" },
+      { ...entry, day: "2026-01-01", purpose: "other" },
+    ]);
+
+    // After ninety days only the app is kept.
+    for (const day of ["2026-11-20", "2026-11-21"]) {
+      store.ledger.add({ traffic: [{ ...entry, purpose: "pulls", day }], interfaces: [], marks: [] });
+    }
+    expect(store.ledger.traffic("2026-01-01", "2026-01-01")).toEqual([
+      { ...entry, day: "2026-01-01", purpose: "other", deployment: "", sent: 200, overhead: 20 },
+    ]);
   });
 
   it("keeps thirteen months of days and ninety days of deployments, also after the clock was years ahead", () => {
