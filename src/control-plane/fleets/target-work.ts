@@ -234,23 +234,8 @@ export class TargetWork {
 
   /** The deployment was not even accepted. */
   #refused(round: Round, target: Target, code: ErrorCode, message: string): TargetChange[] {
-    const facts = {
-      isConnected: true,
-      connectedSinceMs: undefined,
-      protocol: undefined,
-      agentVersion: undefined,
-      lastSeenAtMs: undefined,
-      report: undefined,
-      heldUntilMs: undefined,
-      unacceptedSinceMs: undefined,
-      conflicts: [],
-      isBusy: false,
-      isMember: true,
-      missingVariables: [],
-      deployment: undefined,
-    };
     const context = { rollout: round.rollout, goals: round.contents.goals, window: round.windows.stateFor(undefined) };
-    const decision = failAttempt({ target, facts, context, nowMs: round.nowMs }, { code, message, isReached: false });
+    const decision = failAttempt({ target, context, nowMs: round.nowMs }, { code, message, isReached: false });
     return decision.kind === "change" ? [toChange(round, { target, deployment: undefined }, decision.fields)] : [];
   }
 }

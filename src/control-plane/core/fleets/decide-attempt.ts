@@ -40,7 +40,7 @@ function goOnAfterAgent({ target, facts, context, nowMs }: Situation): TargetDec
   const { agentVersion } = facts;
   if (agentVersion !== undefined && needsAgent(goal, agentVersion)) {
     const message = `The device has confirmed the new version of its agent, and runs ${agentVersion} all the same.`;
-    return failAttempt({ target, facts, context, nowMs }, { code: "AgentUpdateFailed", message });
+    return failAttempt({ target, context, nowMs }, { code: "AgentUpdateFailed", message });
   }
   const ended = { awaySinceMs: undefined, code: undefined, dueMs: nowMs } as const;
   if (goal.apps.length === 0) return become(target, { ...ended, state: "soaking", message: undefined }, nowMs);
@@ -103,7 +103,7 @@ interface FailedAttempt {
  * was refused when it was requested. An attempt that says nothing about the revision does not count, up to a bound: a rollout
  * must not wait for such a device for ever.
  */
-export function failAttempt(situation: Situation, failure: FailedAttempt): TargetDecision {
+export function failAttempt(situation: Omit<Situation, "facts">, failure: FailedAttempt): TargetDecision {
   const { target, context, nowMs } = situation;
   const { code, message, isReached = true } = failure;
   const told = { code, message, awaySinceMs: undefined, soakSinceMs: undefined, downSinceMs: undefined } as const;
