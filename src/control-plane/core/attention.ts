@@ -69,17 +69,8 @@ export const ACCEPTANCE_BIT = BITS.acceptance;
 export const REPLACED_BIT = BITS.device_replaced;
 /** The bits that the judgement of the members of fleets decides on. */
 export const MEMBER_BITS = BITS.drifted | BITS.stopped_by_hand;
-/** The bits that count whatever the time is. */
-export const TIMELESS_BITS =
-  REPORT_BITS |
-  BITS.engine_trouble |
-  OUTCOME_BITS |
-  WAITING_BIT |
-  PLAN_BIT |
-  ACCEPTANCE_BIT |
-  REPLACED_BIT |
-  MEMBER_BITS |
-  BITS.cloned_identity;
+/** The bits that count whatever the time is: all but one. */
+export const TIMELESS_BITS = Object.values(BITS).reduce((bits, bit) => bits | bit, 0) & ~BUDGET_BIT;
 /** Set while two devices with one token are seen. */
 export const CLONED_BIT = BITS.cloned_identity;
 
