@@ -21,7 +21,9 @@ interface KnownDeployment {
 
 /**
  * What a process knows of deployments that it changes several times in succession, so that it need not read them before each
- * change. It may be outdated: only a change that is stored by version and session shows that it was not.
+ * change. The facts of a session come one after another, and each begins with the record that the one before it has left here.
+ * That record may be outdated: only a change that is stored by version and session shows that it was not. So the record is read
+ * from the store when nothing was to be stored, and when the store has refused the change.
  */
 export class KnownDeployments {
   readonly #byId = new Map<string, KnownDeployment>();
