@@ -1,6 +1,6 @@
 import { basename, dirname, resolve } from "node:path";
 import type { ProtectedPath } from "../core/policy/path-policy-input.ts";
-import { PACKAGE_FOLDER, RELEASES_FOLDER } from "../../lib/release/paths.ts";
+import { LAUNCHER, PACKAGE_FOLDER, RELEASES_FOLDER, UPDATES_RUNTIME_FOLDER } from "../../lib/release/paths.ts";
 import { localSocketPath, readOnlySocketPath, RUNTIME_SOCKET } from "./socket-path.ts";
 import type { Config } from "./load.ts";
 
@@ -59,6 +59,7 @@ export function listProtectedPaths(
     readOnlySocketPath(localSocketPath(config)),
     state_dir,
     deploy.download_dir,
+    UPDATES_RUNTIME_FOLDER,
     "/etc/edge-agent",
     configFile,
     // Only if the directory is the agent's own, unlike /etc.
@@ -68,7 +69,13 @@ export function listProtectedPaths(
     ...registries.map(({ password_file: file }) => file),
   ];
   // Certificates and programs are not secret, but writing them changes which servers are trusted, and what the agent does.
-  const written = [RELEASES_FOLDER, PACKAGE_FOLDER, extra_ca_file, ...registries.map(({ ca_file: file }) => file)];
+  const written = [
+    RELEASES_FOLDER,
+    PACKAGE_FOLDER,
+    LAUNCHER,
+    extra_ca_file,
+    ...registries.map(({ ca_file: file }) => file),
+  ];
   return [
     ...toProtectedPaths(always, "always"),
     ...toProtectedPaths(written, "written"),

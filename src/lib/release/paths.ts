@@ -1,5 +1,9 @@
 /** What the package of the system has brought. */
 export const PACKAGE_FOLDER = "/usr/lib/edge-agent";
+/** Starts the version that this device runs. */
+export const LAUNCHER = "/usr/bin/edge-agent";
+/** The lock of the releases, and what root has decided since the device was switched on. */
+export const UPDATES_RUNTIME_FOLDER = "/run/edge-agent-updates";
 /** Further versions beside it, and what is known about them. Only root writes there. */
 export const RELEASES_FOLDER = "/var/lib/edge-agent-releases";
 /** Folder in the agent's state directory with a request to the updater, and the release it is about. */

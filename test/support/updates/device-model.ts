@@ -176,7 +176,7 @@ export class DeviceModel {
         chmodSync(target, mode);
       }
     }
-    const file = this.#rig.path("run/edge-agent-program");
+    const file = this.#rig.path("run/edge-agent-updates/program");
     rmSync(file, { force: true });
     if (decision !== undefined) writeFileSync(file, decision);
   }
@@ -193,7 +193,7 @@ export class DeviceModel {
         if (stats.isSymbolicLink()) return [path, "link", readlinkSync(target), 0];
         return [path, "file", readFileSync(target, "utf8"), stats.mode & 0o777];
       });
-    const file = this.#rig.path("run/edge-agent-program");
+    const file = this.#rig.path("run/edge-agent-updates/program");
     return { disk: JSON.stringify(entries), decision: existsSync(file) ? readFileSync(file, "utf8") : undefined };
   }
 }

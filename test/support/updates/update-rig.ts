@@ -15,7 +15,7 @@ import { tempDir } from "../temp-dir.ts";
 import { tarOf, type TarEntry } from "./raw-tar.ts";
 
 export const PACKAGE_VERSION = "1.0.0";
-const SCRIPTS = ["launcher", "select-release", "release-trial"];
+const SCRIPTS = ["launcher", "select-release", "release-trial", "postinst", "prerm", "postrm"];
 /** What releases have in common with the package. */
 export const RUNTIME: readonly TarEntry[] = [
   { path: "lib/", type: "5", mode: 0o755 },
@@ -65,7 +65,15 @@ export class UpdateRig implements AsyncDisposable {
     this.root = owned.path;
     const { privateKey, publicKey } = generateKeyPairSync("ed25519");
     this.key = privateKey;
-    for (const folder of ["state/agent-update", "releases", "package/release-keys", "run", "bin"])
+    for (const folder of [
+      "state/agent-update",
+      "releases",
+      "package/release-keys",
+      "run/edge-agent-updates",
+      "bin",
+      "etc",
+      "log",
+    ])
       mkdirSync(join(this.root, folder), { recursive: true });
     writeFileSync(this.path("package/release-keys/own.pem"), publicKey.export({ type: "spki", format: "pem" }));
     writeFileSync(this.path("package/release.json"), JSON.stringify({ version: PACKAGE_VERSION, floor: "0.9.0" }));
@@ -187,7 +195,11 @@ export class UpdateRig implements AsyncDisposable {
     return script
       .replaceAll("/usr/lib/edge-agent", this.path("package"))
       .replaceAll("/var/lib/edge-agent-releases", this.path("releases"))
-      .replaceAll("/run/edge-agent-program", this.path("run/edge-agent-program"));
+      .replaceAll("/var/lib/edge-agent", this.path("state"))
+      .replaceAll("/var/log/edge-agent", this.path("log"))
+      .replaceAll("/etc/edge-agent", this.path("etc"))
+      .replaceAll("/usr/lib/systemd", this.path("systemd"))
+      .replaceAll("/run/edge-agent-updates", this.path("run/edge-agent-updates"));
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -178,7 +178,7 @@ describe("the launcher and release-trial, as the package has them", () => {
           ["current", current],
         ] as const)
           if (target !== undefined && target !== "") symlinkSync(target, rig.path("releases", link));
-        rmSync(rig.path("run/edge-agent-program"), { force: true });
+        rmSync(rig.path("run/edge-agent-updates/program"), { force: true });
         const shown = versionToStart(releases, rig.state);
         expect(await rig.running()).toBe(versionToStart(releases, { ...rig.state, trial: undefined }));
         expect(await rig.start()).toBe(shown);

@@ -1,0 +1,74 @@
+import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { start } from "../../support/command.ts";
+import { UpdateRig } from "../../support/updates/update-rig.ts";
+
+const PERMISSIONS = 0o777;
+
+describe("what the package does as root", () => {
+  let rig: UpdateRig;
+  beforeEach(async () => {
+    rig = await UpdateRig.create();
+  });
+  afterEach(() => rig[Symbol.asyncDispose]());
+
+  const stub = (path: string, script: string): void =>
+    writeFileSync(rig.path(path), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  const lock = (): string => rig.path("run/edge-agent-updates/lock");
+  /** Has the updater leave what it was called with. */
+  const recordUpdater = (): (() => string | undefined) => {
+    const path = rig.path("updater.log");
+    stub("package/edge-agent-update", `echo "$@" >>${path}`);
+    return () => (existsSync(path) ? readFileSync(path, "utf8").trim() : undefined);
+  };
+
+  describe("the lock of the releases", () => {
+    it.each([["prepare"], ["tick"], ["apply"], ["pin", "none"], ["update", "handle"]])(
+      "can be opened by root alone, whatever makes it first: %s",
+      async (...args) => {
+        recordUpdater();
+        expect(await rig.script("release-trial", ...args)).toMatchObject({ code: 0 });
+        expect(statSync(lock()).mode & PERMISSIONS).toBe(0o600);
+      },
+    );
+
+    it("lets one change of the releases happen at a time, and keeps no start from happening", async () => {
+      const updater = recordUpdater();
+      await rig.start();
+      await using holder = start("flock", ["--no-fork", lock(), "sh", "-c", "echo held; exec sleep 1000"]);
+      await holder.waitForOutput("held");
+      // As it is, without the wait.
+      stub("bin/flock", "exec /usr/bin/flock --nonblock 9");
+      expect(await rig.script("release-trial", "update", "handle")).toMatchObject({ code: 1 });
+      expect(updater()).toBeUndefined();
+      expect(await rig.start()).toBe("package");
+      holder.kill("SIGKILL");
+      await holder.exited;
+      expect(await rig.script("release-trial", "update", "handle")).toMatchObject({ code: 0 });
+      expect(updater()).toBe("handle");
+    });
+
+    it("is taken in one place only", () => {
+      const files = ["packaging", "systemd"].flatMap((folder) =>
+        readdirSync(folder, { withFileTypes: true }).flatMap((file) =>
+          file.isFile() ? [join(folder, file.name)] : [],
+        ),
+      );
+      const locking = files.filter((path) => /\bflock\b/.test(readFileSync(path, "utf8")));
+      expect(locking).toEqual(["packaging/release-trial"]);
+    });
+  });
+
+  it("a package whose version cannot take the place of a release says so, and is not installed", async () => {
+    for (const name of ["systemd-sysusers", "chown", "chmod", "install"]) stub(`bin/${name}`, "");
+    stub("package/is-enrolled", "");
+    const updater = recordUpdater();
+    symlinkSync("1.1.0", rig.path("releases/current"));
+    expect(await rig.script("postinst", "configure", "1.0.0")).toMatchObject({ code: 0 });
+    expect(updater()).toBe("upgraded");
+    stub("package/edge-agent-update", "exit 1");
+    const { code, stderr } = await rig.script("postinst", "configure", "1.0.0");
+    expect([code, stderr]).toEqual([1, expect.stringContaining("dpkg --configure edge-agent")]);
+  });
+});
