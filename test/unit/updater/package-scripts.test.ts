@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { start } from "../../support/command.ts";
@@ -57,6 +58,29 @@ describe("what the package does as root", () => {
       );
       const locking = files.filter((path) => /\bflock\b/.test(readFileSync(path, "utf8")));
       expect(locking).toEqual(["packaging/release-trial"]);
+    });
+  });
+
+  describe("a removal", () => {
+    beforeEach(() => {
+      stub("package/node", "echo 'web (container web, running)'");
+    });
+
+    it("writes nothing where a link of the agent's user leads, and prints what stays", async () => {
+      writeFileSync(rig.path("victim"), "root's");
+      symlinkSync(rig.path("victim"), rig.path("state/left-behind"));
+      expect(await rig.script("prerm", "remove")).toMatchObject({ code: 0 });
+      expect(readFileSync(rig.path("victim"), "utf8")).toBe("root's");
+      expect((await rig.script("postrm", "remove")).stdout).toContain("web (container web, running)");
+    });
+
+    it("is not kept by a pipe of the agent's user, and prints nothing that it wrote", async () => {
+      execFileSync("mkfifo", [rig.path("state/left-behind")]);
+      expect(await rig.script("prerm", "remove")).toMatchObject({ code: 0 });
+      rmSync(rig.path("run/edge-agent-updates/left-behind"));
+      rmSync(rig.path("state/left-behind"));
+      writeFileSync(rig.path("state/left-behind"), "not the engine's");
+      expect((await rig.script("postrm", "remove")).stdout).not.toContain("not the engine's");
     });
   });
 
