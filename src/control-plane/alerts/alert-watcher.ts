@@ -3,8 +3,9 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { AlertRouteBody } from "../../protocol/alerts/settings.ts";
 import { createId } from "../accounts/secrets.ts";
+import { termsOfSelector } from "../core/selector-terms.ts";
 import type { Observation, OpenAlert } from "../core/alerts/alert.ts";
-import { evaluate, parseRules, shortestAbsenceMs, termsOfSelector } from "../core/alerts/evaluate.ts";
+import { evaluate, parseRules, shortestAbsenceMs } from "../core/alerts/evaluate.ts";
 import {
   assignGroups,
   nextGroupStep,

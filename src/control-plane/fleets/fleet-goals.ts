@@ -1,11 +1,11 @@
 import type { Logger } from "../../lib/logger.ts";
+import { termsOfSelector } from "../core/selector-terms.ts";
 import { neededVariables } from "../core/fleets/attempt.ts";
 import { type Fleet, goalOf, ownedContent } from "../core/fleets/fleet.ts";
 import type { MemberGoal } from "../core/fleets/judge-member.ts";
 import type { Sealer } from "../sealing/sealer.ts";
 import type { Store } from "../store/store.ts";
 import type { FleetScope } from "./judge-assets.ts";
-import { termsOf } from "./plan-rollout.ts";
 import { openContent } from "./revision-content.ts";
 
 /** Revisions of one fleet that are kept in memory. */
@@ -43,7 +43,7 @@ export class FleetGoals {
           if (!goals.has(revision)) asked.push({ fleet, revision });
           return goals.get(revision);
         };
-        return { fleet, selector: termsOf(fleet), goalOf: find };
+        return { fleet, selector: termsOfSelector(fleet.selector), goalOf: find };
       });
       const result = work(scopes);
       if (asked.length === 0) return result;

@@ -2,8 +2,8 @@ import { EdgeError } from "../../protocol/errors/errors.ts";
 import { invalidRequest } from "../../protocol/errors/request-error.ts";
 import type { RolloutRequest } from "../../protocol/fleets/rollout.ts";
 import { type RolloutStrategy, updateStrategy } from "../../protocol/fleets/rollout-strategy.ts";
-import { parseSelector, type SelectorTerm } from "../../protocol/fleets/selector.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { termsOfSelector } from "../core/selector-terms.ts";
 import { neededVariables } from "../core/fleets/attempt.ts";
 import { type Fleet, type Goal, goalOf, ownedContent } from "../core/fleets/fleet.ts";
 import {
@@ -144,13 +144,6 @@ function earlier(one: number | undefined, other: number | undefined): number | u
   return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 }
 
-/** Returns the terms of a selector that was validated when it was stored. */
-export function termsOf({ selector }: Pick<Fleet, "selector">): readonly SelectorTerm[] {
-  const parsed = parseSelector(selector);
-  if (!parsed.ok) throw new Error(`the selector of a fleet is not valid: ${parsed.reason}`);
-  return parsed.terms;
-}
-
 async function refuseWhileGoingBack({ rollouts }: PlanOptions["store"], fleet: Fleet): Promise<void> {
   const [latest] = await rollouts.listRollouts(fleet.id, 1);
   if (latest?.state === "rolling_back") throw goingBack(latest);
@@ -168,7 +161,7 @@ async function findPlan({ store, clock }: PlanOptions, fleet: Fleet, id: string)
 }
 
 async function listCandidates({ store, clock, serviceClock }: PlanOptions, fleet: Fleet): Promise<Candidate[]> {
-  const terms = termsOf(fleet);
+  const terms = termsOfSelector(fleet.selector);
   const time = { now: Math.floor(clock.now() / 1000), serviceNowMs: Math.floor(serviceClock.serviceNow()) };
   const members: Candidate[] = [];
   for (let after: string | undefined; ;) {

@@ -3,6 +3,7 @@ import { Semaphore } from "../../lib/semaphore.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import { MAX_LISTED_REAPPLIED, type ReapplyRequest } from "../../protocol/fleets/fleet.ts";
 import { auditEntry } from "../accounts/audit-entry.ts";
+import { termsOfSelector } from "../core/selector-terms.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import { isUnfinished } from "../core/fleets/progress.ts";
 import { againAfter, newTarget, type Rollout } from "../core/fleets/rollout.ts";
@@ -12,7 +13,6 @@ import { StaleRolloutError } from "../store/rollouts.ts";
 import type { Store } from "../store/store.ts";
 import type { Requester } from "./make-revision.ts";
 import { newUpkeep } from "./new-upkeep.ts";
-import { termsOf } from "./plan-rollout.ts";
 import { rolloutEvent } from "./rollout-events.ts";
 
 const MEMBERS_AT_ONCE = 500;
@@ -62,7 +62,7 @@ export async function reapply(
   const members: MemberState[] = [];
   let assets = 0;
   for (let after: string | undefined; ;) {
-    const page = await store.fleets.listMembers(fleet, termsOf(fleet), MEMBERS_AT_ONCE, after, states);
+    const page = await store.fleets.listMembers(fleet, termsOfSelector(fleet.selector), MEMBERS_AT_ONCE, after, states);
     const chosen = page.filter(({ assetUuid }) => wanted?.has(assetUuid) ?? true);
     if (!dryRun) await putRight(options, fleet, chosen, requester);
     assets += chosen.length;

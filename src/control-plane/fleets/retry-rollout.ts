@@ -3,13 +3,14 @@ import { EdgeError } from "../../protocol/errors/errors.ts";
 import type { MemberStateName } from "../../protocol/fleets/fleet-member.ts";
 import { isRolloutOver } from "../../protocol/fleets/rollout-over.ts";
 import { auditEntry } from "../accounts/audit-entry.ts";
+import { termsOfSelector } from "../core/selector-terms.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import { newRollout, newTarget, type Rollout, type Target } from "../core/fleets/rollout.ts";
 import { startFields, supersede } from "../core/fleets/rollout-commands.ts";
 import { describe } from "../core/fleets/progress.ts";
 import type { Store } from "../store/store.ts";
 import type { Requester } from "./make-revision.ts";
-import { goingBack, termsOf } from "./plan-rollout.ts";
+import { goingBack } from "./plan-rollout.ts";
 import { rolloutEvent } from "./rollout-events.ts";
 import { requestIdOf, rolloutId } from "./rollout-id.ts";
 
@@ -134,7 +135,7 @@ async function divide(
   const assets: string[] = [];
   let current = 0;
   for (let after: string | undefined; failed.size > 0;) {
-    const page = await fleets.listMembers(fleet, termsOf(fleet), TARGETS_AT_ONCE, after);
+    const page = await fleets.listMembers(fleet, termsOfSelector(fleet.selector), TARGETS_AT_ONCE, after);
     for (const { assetUuid, judgement } of page) {
       if (!failed.has(assetUuid)) continue;
       if (judgement && AS_A_WHOLE.has(judgement.state) && judgement.revision === revision) current++;

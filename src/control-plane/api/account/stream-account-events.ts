@@ -5,7 +5,6 @@ import { accountEventSchema, accountStreamNoteSchema } from "../../../protocol/a
 import { selectorSchema } from "../../../protocol/fleets/selector.ts";
 import { integerString } from "../../../protocol/values/scalars.ts";
 import type { EventFilter, EventSink } from "../../events/account-feed.ts";
-import { termsOf } from "../../fleets/plan-rollout.ts";
 import { formatLine } from "../../events/format-events.ts";
 import { accountOf, principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
@@ -14,6 +13,7 @@ import { streamHeaders } from "../event-stream.ts";
 import { lastEventIdHeaders, resumedAfter } from "../resume-stream.ts";
 import { STALL_TIMEOUT_MS } from "../stream-limiter.ts";
 import { streamSignal } from "../stream-signal.ts";
+import { termsOfSelector } from "../../core/selector-terms.ts";
 
 /** A stream ends when this much was sent that its client has not read and more follows. Its client goes on with `after`. */
 const MAX_UNREAD_BYTES = 256 * 1024;
@@ -57,7 +57,7 @@ function filterOf(
 ): EventFilter | undefined {
   if (types === undefined && app === undefined && selector === undefined) return undefined;
   const wanted = types && new Set(types.split(","));
-  const terms = selector === undefined ? undefined : termsOf({ selector });
+  const terms = selector === undefined ? undefined : termsOfSelector(selector);
   return {
     wants: (event) => {
       if (wanted && !wanted.has(event.type) && !wanted.has(groupOf(event.type))) return false;

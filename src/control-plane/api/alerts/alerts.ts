@@ -11,7 +11,7 @@ import {
 } from "../../../protocol/alerts/alert.ts";
 import { DEFAULT_PAGE_SIZE } from "../../../protocol/assets/asset-request.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
-import { termsOfSelector } from "../../core/alerts/evaluate.ts";
+import { termsOfSelector } from "../../core/selector-terms.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
 import { type AlertCursor, MAX_RESOLVED_ALERTS, MAX_SCANNED_ALERTS, type StoredAlert } from "../../store/alerts.ts";
 import { accountOf, principalOf } from "../auth.ts";

@@ -2,9 +2,9 @@ import type { z } from "zod";
 import { type AssetOrder, assetListQuerySchema, DEFAULT_PAGE_SIZE } from "../../../protocol/assets/asset-request.ts";
 import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import { type AssetList, assetListSchema } from "../../../protocol/assets/asset.ts";
+import { termsOfSelector } from "../../core/selector-terms.ts";
 import { toAssetListItem } from "../../core/asset-view.ts";
 import { type AssetCursor, decodeAssetCursor, encodeAssetCursor } from "../../core/asset-cursor.ts";
-import { termsOf } from "../../fleets/plan-rollout.ts";
 import type { AssetWithState } from "../../store/assets.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
@@ -33,7 +33,7 @@ export function listAssets(api: Api, context: ApiContext): void {
     async (request, reply): Promise<AssetList> => {
       const { limit = DEFAULT_PAGE_SIZE, cursor, status, type, q: text, attention } = request.query;
       const connected = request.query.connected === undefined ? undefined : request.query.connected === "true";
-      const selector = request.query.selector === undefined ? undefined : termsOf({ selector: request.query.selector });
+      const selector = request.query.selector === undefined ? undefined : termsOfSelector(request.query.selector);
       const accepted = request.query.accepted === undefined ? undefined : request.query.accepted === "true";
       const agentVersion = request.query.agent_version;
       const updatedSince = request.query.updated_since;

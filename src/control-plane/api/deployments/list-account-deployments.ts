@@ -4,8 +4,8 @@ import { integerString, MAX_UNIX_SECONDS } from "../../../protocol/values/scalar
 import { selectorSchema } from "../../../protocol/fleets/selector.ts";
 import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import { pageQuerySchema } from "../../../protocol/people/users.ts";
+import { termsOfSelector } from "../../core/selector-terms.ts";
 import { decodeDeploymentListCursor, encodeDeploymentListCursor } from "../../core/deployment-cursor.ts";
-import { termsOf } from "../../fleets/plan-rollout.ts";
 import { MAX_SCANNED } from "../../store/deployment-lists.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
@@ -57,7 +57,7 @@ export function listAccountDeployments(api: Api, { store }: ApiContext): void {
       const filter = {
         status,
         app,
-        selector: selector === undefined ? undefined : termsOf({ selector }),
+        selector: selector === undefined ? undefined : termsOfSelector(selector),
         sinceMs: from === undefined ? undefined : from * 1000,
       };
       const after = cursor === undefined ? undefined : decodeDeploymentListCursor(order, cursor);

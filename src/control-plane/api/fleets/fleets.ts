@@ -11,9 +11,9 @@ import {
 import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import { updateStrategy } from "../../../protocol/fleets/rollout-strategy.ts";
 import { pageQuerySchema } from "../../../protocol/people/users.ts";
+import { termsOfSelector } from "../../core/selector-terms.ts";
 import { decodeCursor, encodeCursor } from "../../core/cursor.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
-import { termsOf } from "../../fleets/plan-rollout.ts";
 import { createId } from "../../accounts/secrets.ts";
 import { MAX_FLEETS } from "../../store/fleets.ts";
 import type { Store } from "../../store/store.ts";
@@ -235,7 +235,7 @@ export function removeFleet(api: Api, { store, clock, fleets }: ApiContext): voi
 }
 
 async function readFleet(store: Store, fleet: Fleet): Promise<Resource<FleetBody>> {
-  const members = await store.fleets.countMatching(fleet.accountId, termsOf(fleet));
+  const members = await store.fleets.countMatching(fleet.accountId, termsOfSelector(fleet.selector));
   const counts = { members, owned_assets: await store.fleets.countOwned(fleet.id) };
   return { state: fleetState(fleet), body: { ...(await toFleetItem(store, fleet)), ...counts } };
 }

@@ -7,10 +7,10 @@ import {
 import type { TargetState } from "../../../protocol/fleets/rollout.ts";
 import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
 import { isUuid } from "../../../protocol/values/scalars.ts";
+import { termsOfSelector } from "../../core/selector-terms.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
 import { nextRepair } from "../../core/fleets/upkeep.ts";
-import { termsOf } from "../../fleets/plan-rollout.ts";
 import type { MemberState } from "../../store/fleets.ts";
 import type { Store } from "../../store/store.ts";
 import type { Api, ApiContext } from "../context.ts";
@@ -40,7 +40,7 @@ export function listMembers(api: Api, { store, clock }: ApiContext): void {
       const fleet = await findFleet(store, request);
       const { limit = DEFAULT_PAGE_SIZE, cursor, state: states } = request.query;
       const after = cursor === undefined ? undefined : assetOfCursor(cursor);
-      const found = await store.fleets.listMembers(fleet, termsOf(fleet), limit + 1, after, states);
+      const found = await store.fleets.listMembers(fleet, termsOfSelector(fleet.selector), limit + 1, after, states);
       const page = found.slice(0, limit);
       const last = found.length > limit ? page.at(-1) : undefined;
       const targets = await readTargetStates(store, fleet, page, after);

@@ -3,7 +3,7 @@ import { REPORTED_HEALTH_METRICS, type ReportedHealthMetric } from "../../../pro
 import { HEALTH_REPORT_ROW_S } from "../../../protocol/link/health-rows.ts";
 import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import { selectorSchema, type SelectorTerm } from "../../../protocol/fleets/selector.ts";
-import { termsOf } from "../../fleets/plan-rollout.ts";
+import { termsOfSelector } from "../../core/selector-terms.ts";
 import type { AssetCursor } from "../../core/asset-cursor.ts";
 import type { AssetWithState } from "../../store/assets.ts";
 import type { NewestHealth } from "../../store/health.ts";
@@ -68,7 +68,7 @@ export function getDeviceMetrics(api: Api, context: ApiContext): void {
     },
     async (request, reply) => {
       const { selector } = request.query;
-      const terms = selector === undefined ? [] : termsOf({ selector });
+      const terms = selector === undefined ? [] : termsOfSelector(selector);
       const found = await findAll(context, accountOf(request), terms);
       return reply.type(CONTENT_TYPE).send(await render(found));
     },

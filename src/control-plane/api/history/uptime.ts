@@ -14,9 +14,9 @@ import {
 } from "../../../protocol/assets/connectivity.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import type { SelectorTerm } from "../../../protocol/fleets/selector.ts";
+import { termsOfSelector } from "../../core/selector-terms.ts";
 import { decodeAssetCursor, encodeAssetCursor } from "../../core/asset-cursor.ts";
 import { type HistoryRange, periodsOf, type Uptime, uptimesOf } from "../../core/connectivity.ts";
-import { termsOf } from "../../fleets/plan-rollout.ts";
 import type { Store } from "../../store/store.ts";
 import { assetParams, findAsset, stateTime } from "../asset-resource.ts";
 import { accountOf } from "../auth.ts";
@@ -100,7 +100,7 @@ export function listUptimes(api: Api, context: ApiContext): void {
       const accountId = accountOf(request);
       const range = resolveHistoryRange(request.query, unixNow(clock), MAX_SUMMARY_DAYS);
       const terms = [
-        ...(selector === undefined ? [] : termsOf({ selector })),
+        ...(selector === undefined ? [] : termsOfSelector(selector)),
         ...(fleet === undefined ? [] : await termsOfFleet(store, accountId, fleet)),
       ];
       const after = cursor === undefined ? undefined : decodeAssetCursor(ORDER, cursor);
@@ -135,7 +135,7 @@ async function termsOfFleet(store: Store, accountId: string, name: string): Prom
   // No name has one, and databases refuse it.
   const fleet = name.includes("\0") ? undefined : await store.fleets.findFleet(accountId, name);
   if (!fleet) throw new EdgeError("FleetNotFound");
-  return termsOf(fleet);
+  return termsOfSelector(fleet.selector);
 }
 
 async function readUptime(store: Store, assetUuid: string, range: HistoryRange): Promise<UptimeBody> {

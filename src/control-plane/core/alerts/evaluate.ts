@@ -5,9 +5,10 @@ import {
   INHIBITED_WHILE_AWAY,
 } from "../../../protocol/alerts/condition.ts";
 import type { AlertRule } from "../../../protocol/alerts/settings.ts";
-import { matchesSelector, parseSelector, type SelectorTerm } from "../../../protocol/fleets/selector.ts";
+import { matchesSelector, type SelectorTerm } from "../../../protocol/fleets/selector.ts";
 import { type AlertChange, type AlertSubject, keyOf, type Observation, type OpenAlert } from "./alert.ts";
 import { timeAbove } from "./levels.ts";
+import { termsOfSelector } from "../selector-terms.ts";
 
 /** What began within this time belongs together, in milliseconds: the outage of a carrier is one message. */
 export const GROUP_WINDOW_MS = 120_000;
@@ -29,13 +30,6 @@ export interface AppliedRule {
 
 export function parseRules(rules: readonly AlertRule[]): readonly ParsedRule[] {
   return rules.map(({ selector, ...rule }) => ({ ...rule, terms: termsOfSelector(selector) }));
-}
-
-/** Returns the terms of a valid selector. */
-export function termsOfSelector(selector: string): readonly SelectorTerm[] {
-  const parsed = parseSelector(selector);
-  if (!parsed.ok) throw new Error(`a selector was not validated: ${parsed.reason}`);
-  return parsed.terms;
 }
 
 /** Whether a selector takes the subject. What is no asset has no tags and is taken by `*` alone. */
