@@ -52,7 +52,7 @@ export interface ReportBuilderOptions {
 export class ReportBuilder implements ReportSource {
   readonly #options: ReportBuilderOptions;
   readonly #listeners = new Set<() => void>();
-  readonly #images = new Map<string, ImageFacts | undefined>();
+  readonly #images = new Map<string, ImageFacts>();
   /** The newest comes last. */
   #reports: Report[] = [];
   /** Monotonic time of the first change that is held back. */
@@ -213,6 +213,7 @@ export class ReportBuilder implements ReportSource {
     const known = this.#images.get(id);
     if (known) return known;
     const facts = await this.#options.engine.inspectImage(id, signal);
+    if (!facts) return undefined;
     if (this.#images.size >= MAX_CACHED_IMAGES) this.#images.clear();
     this.#images.set(id, facts);
     return facts;
