@@ -194,7 +194,7 @@ function onRequest(
   { obstacle, isAwaited }: RequestFacts,
   nowMs: number,
 ): DeploymentChange | undefined {
-  if (obstacle?.effect === "urgent") return refuseForPlan(deployment, nowMs, obstacle);
+  if (obstacle?.effect === "refuse") return refuseForPlan(deployment, nowMs, obstacle);
   const isAway = deployment.holder === undefined;
   if (obstacle && (isAwaited || !isAway)) return waitForPlan(deployment, nowMs, obstacle);
   if (!isAway) return undefined;

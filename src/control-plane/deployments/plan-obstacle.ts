@@ -14,9 +14,9 @@ export function obstacleFinder(
 ): FindObstacle {
   return async (deployment) => {
     if (!mayUsePlan(deployment)) return undefined;
-    const effect = await plans.readDeployments(deployment.accountId);
-    if (effect === "ignore") return undefined;
+    const setting = await plans.readDeployments(deployment.accountId);
+    if (setting === "ignore") return undefined;
     const spent = await plans.findSpent(deployment.assetUuid, unixNow(clock));
-    return spent && { effect, ...spent };
+    return spent && { effect: setting === "urgent" ? "refuse" : "wait", ...spent };
   };
 }

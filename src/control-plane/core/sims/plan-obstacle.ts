@@ -1,4 +1,3 @@
-import type { PlanDeployments } from "../../../protocol/assets/data-plan.ts";
 import type { ProgressDetails } from "../../../protocol/deployments/deployment-event.ts";
 import type { SimType } from "../../../protocol/assets/sim.ts";
 import { type Deployment, type DeploymentChange, progressOf } from "../deployment.ts";
@@ -8,7 +7,7 @@ import { waitingFields } from "../waiting.ts";
 
 /** The data plan of a SIM that stands in the way of a deployment, and what becomes of that. */
 export interface PlanObstacle {
-  readonly effect: Exclude<PlanDeployments, "ignore">;
+  readonly effect: "wait" | "refuse";
   readonly type: SimType;
   readonly allowanceBytes: number;
   /** End of the month, in Unix seconds. */

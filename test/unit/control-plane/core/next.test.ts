@@ -76,7 +76,7 @@ describe("a request", () => {
     // A client that does not wait hears that its device is away, not of the plan.
     const away = begin({ ...REQUEST, waitMs: HOUR_MS }, { ...AWAY, obstacle: SPENT }, at(0));
     expect(factsOf(away.after)).toMatchObject({ code: "DeviceNotReachable" });
-    const urgent = begin(REQUEST, { ...CONNECTED, obstacle: { ...SPENT, effect: "urgent" } }, at(0));
+    const urgent = begin(REQUEST, { ...CONNECTED, obstacle: { ...SPENT, effect: "refuse" } }, at(0));
     expect(factsOf(urgent.after)).toMatchObject({ code: "DataBudgetExceeded", delivery: undefined });
     expect(urgent.effects.some(({ kind }) => kind === "wake")).toBe(false);
   });
