@@ -86,7 +86,7 @@ export interface ReportSource {
    */
   since(hash: string | undefined): ReportDelta | undefined;
   /** Seconds for which the last report has been out of date because changes are held back; `undefined` if it is current. */
-  heldForS(): number | undefined;
+  outdatedForS(): number | undefined;
   /** Calls `listener` when there is a new report, or changes begin or cease to be held back, until disposed. */
   onReport(listener: () => void): Disposable;
 }

@@ -67,10 +67,13 @@ export class ReportSender implements Disposable {
       };
       return { frame: { type: "report", ...delta }, onSent };
     }
-    const heldForS = reports.heldForS();
-    const isHeld = heldForS !== undefined;
+    const outdatedForS = reports.outdatedForS();
+    const isHeld = outdatedForS !== undefined;
     if (isHeld === this.#isHoldKnown) return undefined;
-    return { frame: { type: "report_held", since_s: heldForS ?? null }, onSent: () => (this.#isHoldKnown = isHeld) };
+    return {
+      frame: { type: "report_held", since_s: outdatedForS ?? null },
+      onSent: () => (this.#isHoldKnown = isHeld),
+    };
   }
 
   #failed(error: unknown): void {

@@ -71,7 +71,7 @@ export class ReportBuilder implements ReportSource {
     );
   }
 
-  heldForS(): number | undefined {
+  outdatedForS(): number | undefined {
     if (this.#heldSinceMs === undefined) return undefined;
     return Math.floor((this.#options.clock.monotonic() - this.#heldSinceMs) / 1000);
   }

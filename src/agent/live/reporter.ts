@@ -128,7 +128,7 @@ export class Reporter {
 
   async #settle(signal: AbortSignal): Promise<void> {
     const { clock, builder } = this.#options;
-    const isHolding = builder.heldForS() !== undefined;
+    const isHolding = builder.outdatedForS() !== undefined;
     const now = clock.monotonic();
     const untilMs = Math.max(now + SETTLE_MS, isHolding ? this.#lookedAtMs + HELD_LOOK_INTERVAL_MS : 0);
     for (let left = untilMs - now; left > 0 && !this.#hasEnded; left = untilMs - clock.monotonic()) {
@@ -157,7 +157,7 @@ export class Reporter {
     });
     const now = clock.monotonic();
     const isFirstTrouble = this.#troubles.observe(builder.reportedApps, report.apps, now);
-    if (!isChanged && builder.heldForS() === undefined) return recheckMs;
+    if (!isChanged && builder.outdatedForS() === undefined) return recheckMs;
     if (isUrgent || this.#mayReport(isFirstTrouble, now)) {
       if (isChanged) builder.publish(report);
       else builder.hold(undefined);
@@ -171,7 +171,7 @@ export class Reporter {
   #mayReport(isFirstTrouble: boolean, now: number): boolean {
     const { logger, maxPerHour, builder } = this.#options;
     if (this.#rateLimiter.take(now)) {
-      this.#isRateLimited &&= builder.heldForS() !== undefined;
+      this.#isRateLimited &&= builder.outdatedForS() !== undefined;
       return true;
     }
     if (!this.#isRateLimited) {

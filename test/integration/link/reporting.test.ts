@@ -20,7 +20,7 @@ test("an event of a deployment overtakes a log that exceeds the link's bandwidth
     },
     reports: {
       since: () => undefined,
-      heldForS: () => undefined,
+      outdatedForS: () => undefined,
       onReport: () => ({ [Symbol.dispose]: () => undefined }),
     },
   };

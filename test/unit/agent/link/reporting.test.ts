@@ -23,7 +23,7 @@ class Reports {
     return { base: hash ?? null, hash: this.current, apps: [], removed_apps: [] };
   }
 
-  heldForS(): number | undefined {
+  outdatedForS(): number | undefined {
     return this.held;
   }
 

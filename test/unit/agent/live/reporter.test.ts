@@ -235,7 +235,7 @@ describe("reports", () => {
     await using test = await setUp();
     const { engine, clock } = test.rig;
     for (const name of ["app1", "app2", "loop"]) await test.deploy(`dep-${name}`, { name });
-    while (test.builder.heldForS() === undefined) {
+    while (test.builder.outdatedForS() === undefined) {
       engine.container("loop")!.exit(1);
       await clock.advance(70_000);
     }
@@ -278,17 +278,17 @@ describe("reports", () => {
     await test.deploy("d1");
     const { clock, engine } = test.rig;
     const held: (number | undefined)[] = [];
-    test.builder.onReport(() => held.push(test.builder.heldForS()));
-    for (let i = 0; i < 20 && test.builder.heldForS() === undefined; i++) {
+    test.builder.onReport(() => held.push(test.builder.outdatedForS()));
+    for (let i = 0; i < 20 && test.builder.outdatedForS() === undefined; i++) {
       engine.container("app")!.exit(1);
       await clock.advance(15_000);
     }
-    expect(test.builder.heldForS()).toBeGreaterThanOrEqual(0);
+    expect(test.builder.outdatedForS()).toBeGreaterThanOrEqual(0);
     const announced = held.filter((age) => age !== undefined);
     expect(announced).toEqual([expect.toSatisfy((age: number) => age <= 10)]);
     const reports = test.deltas.length;
     await clock.advance(60_000);
-    expect(test.builder.heldForS()).toBeGreaterThanOrEqual(60);
+    expect(test.builder.outdatedForS()).toBeGreaterThanOrEqual(60);
     expect(test.deltas).toHaveLength(reports);
     expect(held.filter((age) => age !== undefined)).toEqual(announced);
     await clock.advance(300_000);
@@ -301,17 +301,17 @@ describe("reports", () => {
     await test.deploy("d1");
     const { clock, engine } = test.rig;
     const container = engine.container("app")!;
-    for (let i = 0; i < 40 && test.builder.heldForS() === undefined; i++) {
+    for (let i = 0; i < 40 && test.builder.outdatedForS() === undefined; i++) {
       if (i % 2 === 0) container.pause();
       else container.unpause();
       await clock.advance(15_000);
     }
-    expect(test.builder.heldForS()).toBeDefined();
+    expect(test.builder.outdatedForS()).toBeDefined();
     if (test.last()?.apps[0]?.state === "stopped") container.pause();
     else container.unpause();
     const reports = test.deltas.length;
     await clock.advance(3 * 3_600_000);
-    expect(test.builder.heldForS()).toBeUndefined();
+    expect(test.builder.outdatedForS()).toBeUndefined();
     expect(test.deltas).toHaveLength(reports);
   });
 
@@ -325,10 +325,10 @@ describe("reports", () => {
       using _watch = engine.faults.fail("watchContainers", error, { times: Infinity });
       engine.breakEvents();
       await clock.advance(30_000);
-      expect(test.builder.heldForS()).toBeGreaterThanOrEqual(20);
+      expect(test.builder.outdatedForS()).toBeGreaterThanOrEqual(20);
     }
     await clock.advance(180_000);
-    expect(test.builder.heldForS()).toBeUndefined();
+    expect(test.builder.outdatedForS()).toBeUndefined();
   });
 
   it("include changes made while the stream of engine events was broken", async () => {
