@@ -45,7 +45,11 @@ export interface InstanceStore {
   renew(id: string, nowMs: number, untilMs: number): Promise<boolean>;
   /** Records that the instance is about to leave. */
   markStopping(id: string): Promise<void>;
-  /** Removes an instance. Its sessions must be over. */
+  /**
+   * Removes an instance. Its sessions must be over.
+   *
+   * @param nowMs noted as when the service last ran, unless a later time is; 0 for an instance that was gone before
+   */
   leave(id: string, nowMs: number): Promise<void>;
   /** Removes an instance if its lease has lapsed. Returns whether it is gone. */
   removeLapsed(id: string, nowMs: number): Promise<boolean>;
