@@ -1,3 +1,5 @@
+// The bus of one process alone, with which SQLite is served: the contract holds for it as for those over NATS.
+
 import { InProcessBus } from "../../../src/control-plane/bus/in-process-bus.ts";
 import { busContract } from "./bus-contract.ts";
 

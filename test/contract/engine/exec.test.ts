@@ -1,3 +1,5 @@
+// Commands in containers, beside the files of the engines: the fake, which runs the rest of the contract, has no processes.
+
 import { dockerSocket } from "../../support/docker-socket.ts";
 import { podmanUnavailableReason, startPodman } from "../../support/podman-service.ts";
 import { execContract } from "./exec-contract.ts";
