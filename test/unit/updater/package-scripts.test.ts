@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { start } from "../../support/command.ts";
+import { run, start } from "../../support/command.ts";
 import { UpdateRig } from "../../support/updates/update-rig.ts";
 
 const PERMISSIONS = 0o777;
@@ -58,6 +58,45 @@ describe("what the package does as root", () => {
       );
       const locking = files.filter((path) => /\bflock\b/.test(readFileSync(path, "utf8")));
       expect(locking).toEqual(["packaging/release-trial"]);
+    });
+  });
+
+  describe("a start of the agent mends what wakes the updater", () => {
+    const mend = async (): Promise<void> => {
+      const [, script = ""] =
+        /^ExecStartPre=-\/bin\/sh -c "(.*)"$/m.exec(readFileSync("systemd/edge-agent.service", "utf8")) ?? [];
+      expect(await run("sh", ["-c", script.replaceAll("%S/edge-agent", rig.path("state"))])).toMatchObject({
+        code: 0,
+        stderr: "",
+      });
+    };
+    const request = (): string => rig.path("state/agent-update/request.json");
+
+    it("a request that is a link to itself is removed", async () => {
+      symlinkSync("request.json", request());
+      await mend();
+      expect(readdirSync(rig.path("state/agent-update"))).toEqual([]);
+    });
+
+    it.each([
+      ["a file", (path: string): void => writeFileSync(path, "")],
+      ["a link to itself", (path: string): void => symlinkSync("agent-update", path)],
+    ])("%s in place of the folder of requests is removed", async (_, make) => {
+      rmSync(rig.path("state/agent-update"), { recursive: true });
+      make(rig.path("state/agent-update"));
+      await mend();
+      expect(readdirSync(rig.path("state"))).toEqual([]);
+    });
+
+    it("a request stays", async () => {
+      rig.ask({ action: "confirm", version: "1.1.0" });
+      await mend();
+      expect(readdirSync(rig.path("state/agent-update"))).toEqual(["request.json"]);
+    });
+
+    it("the unit that has given up is started again", async () => {
+      await rig.start();
+      expect(readFileSync(rig.path("systemctl.log"), "utf8")).toContain("--no-block start edge-agent-update.path\n");
     });
   });
 
