@@ -1,5 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { run, start } from "../../support/command.ts";
@@ -98,6 +107,41 @@ describe("what the package does as root", () => {
       await rig.start();
       expect(readFileSync(rig.path("systemctl.log"), "utf8")).toContain("--no-block start edge-agent-update.path\n");
     });
+  });
+
+  describe("the end of a trial", () => {
+    beforeEach(async () => {
+      mkdirSync(rig.path("releases/log"));
+      writeFileSync(rig.path("config.json"), JSON.stringify({ agent_updates: { trial_s: 30 } }));
+      expect(await rig.install("1.1.0")).toMatchObject({ ok: true });
+      await rig.start();
+    });
+
+    it("is recorded before the journal is read, which may be long and end in a kill", async () => {
+      stub("bin/journalctl", `readlink ${rig.path("releases/trial")} >${rig.path("trial-meanwhile")}; echo words`);
+      await rig.script("release-trial", "tick");
+      expect(readFileSync(rig.path("trial-meanwhile"), "utf8")).toBe("");
+      expect(readFileSync(rig.path("releases/log/1.1.0"), "utf8")).toBe("words\n");
+    });
+
+    it("is over with the next tick after a kill between its changes", async () => {
+      mkdirSync(rig.path("releases/set-aside"));
+      writeFileSync(rig.path("releases/set-aside/1.1.0"), "1 unconfirmed\n");
+      writeFileSync(rig.path("releases/ticks"), "1.1.0 0 30\n");
+      await rig.script("release-trial", "tick");
+      expect(rig.state).toMatchObject({
+        trial: undefined,
+        setAside: new Map([["1.1.0", { attempt: 1, reason: "unconfirmed" }]]),
+      });
+    });
+
+    it.each(["edge-agent-trial", "edge-agent-update"])(
+      "%s.service applies what is to run also after a failure",
+      (unit) => {
+        const lines = readFileSync(`systemd/${unit}.service`, "utf8").split("\n");
+        expect(lines).toContain("ExecStopPost=+/usr/lib/edge-agent/release-trial apply");
+      },
+    );
   });
 
   describe("a removal", () => {
