@@ -202,7 +202,7 @@ export class AgentUpdateRun {
   #tellTrial(handedOver: NonNullable<AgentUpdateState["handedOver"]>, { trial }: ReleasesState): void {
     if (!trial) return;
     const leftS = Math.max(0, trial.maxTicks - trial.ticks) * TRIAL_TICK_S;
-    const attempt = trial.attempt > 1 ? `, for the ${trial.attempt}. time` : "";
+    const attempt = trial.attempt > 1 ? `, attempt ${trial.attempt}` : "";
     const message = `Release ${handedOver.version} runs on trial${attempt}: it confirms that it works, or the device goes back within ${leftS} s.`;
     const event = { ...runningEvent("verifying", message), details: { version: handedOver.version, waiting_s: leftS } };
     const agentUpdate = { ...this.#state, handedOver: { ...handedOver, attempt: trial.attempt } };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { AttentionReason } from "../assets/attention.ts";
-import type { HealthMetric } from "../link/device-health.ts";
+import type { HealthMetric, ReportedHealthMetric } from "../link/device-health.ts";
 
 /** How much an alert matters. The order is from most to least. */
 const ALERT_SEVERITIES = ["critical", "warning", "info"] as const;
@@ -28,14 +28,17 @@ export interface ConditionDefault {
   readonly above?: { readonly metric: HealthMetric; readonly value: number };
 }
 
-/** The lowest values that alerts can be about: so the service looks at few devices. */
+/**
+ * The lowest values that alerts can be about: so the service looks at few devices. The index of both databases has them in its
+ * condition, so after a release they change by a migration only.
+ */
 export const MIN_ALERT_LEVELS = {
   cpu_percent: 70,
   memory_percent: 70,
   disk_percent: 70,
   inodes_percent: 70,
   temperature_celsius: 60,
-} as const satisfies Partial<Record<HealthMetric, number>>;
+} as const satisfies Partial<Record<ReportedHealthMetric, number>>;
 /** How long the newest levels of a device are at hand: a rule of them cannot ask for more. */
 export const MAX_LEVELS_S = 6 * 3_600;
 

@@ -26,12 +26,13 @@ export function timeAbove(
 
 /** Returns for each metric the lowest value above which there may be an alert; those that no condition is about are absent. */
 export function lowestThresholds(rules: readonly ParsedRule[]): ReadonlyMap<HealthMetric, number> {
-  return new Map(
-    HEALTH_CONDITIONS.flatMap((condition) => {
-      const { above, enabled } = ALERT_CONDITIONS[condition];
-      const set = rules.filter((rule) => rule.condition === condition && rule.enabled !== false);
-      const values = [...(enabled ? [above.value] : []), ...set.map((rule) => rule.above ?? above.value)];
-      return values.length === 0 ? [] : [[above.metric, Math.min(...values)] as const];
-    }),
-  );
+  const lowest = new Map<HealthMetric, number>();
+  for (const condition of HEALTH_CONDITIONS) {
+    const { above, enabled } = ALERT_CONDITIONS[condition];
+    const set = rules.filter((rule) => rule.condition === condition && rule.enabled !== false);
+    const values = [...(enabled ? [above.value] : []), ...set.map((rule) => rule.above ?? above.value)];
+    // Several conditions may be about one metric.
+    if (values.length > 0) lowest.set(above.metric, Math.min(lowest.get(above.metric) ?? Infinity, ...values));
+  }
+  return lowest;
 }
