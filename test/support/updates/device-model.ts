@@ -31,6 +31,8 @@ export type DeviceEvent =
 export interface DeviceState {
   readonly disk: string;
   readonly decision: string | undefined;
+  /** The version whose trial is over although the disk does not say so. */
+  readonly over?: string | undefined;
 }
 
 export interface Played extends DeviceState {
@@ -76,20 +78,20 @@ export class DeviceModel {
 
   /** @param cut the change before which the power is cut; `undefined` for none */
   async play(state: DeviceState, event: DeviceEvent, cut: number | undefined, fault: DiskFault): Promise<Played> {
-    const whole = JSON.stringify([state.disk, event, fault]);
+    const whole = JSON.stringify([state.disk, state.over, event, fault]);
     const changesOfWhole = this.#changes.get(whole) ?? Infinity;
     // A cut behind the last change is none.
     const key = JSON.stringify([whole, cut !== undefined && cut <= changesOfWhole ? cut : 0]);
     const known = this.#known.get(key);
     if (known) return known.decision === UNCHANGED ? { ...known, decision: state.decision } : known;
-    this.#load({ disk: state.disk, decision: UNCHANGED });
+    this.#load({ ...state, decision: UNCHANGED });
     const changes = await this.#carryOut(event, cut, fault);
     const wasCut = cut !== undefined && changes >= cut;
     if (!wasCut) this.#changes.set(whole, changes);
     // What was written and not flushed may be incomplete.
     const unflushed = this.#rig.path("releases/.new");
     if (wasCut && existsSync(unflushed)) writeFileSync(unflushed, readFileSync(unflushed).subarray(0, 3));
-    const played = { ...this.#save(), wasCut, ...(wasCut && { decision: undefined }) };
+    const played = { ...this.#save(), wasCut, ...(wasCut && { decision: undefined, over: undefined }) };
     this.#known.set(key, played);
     return played.decision === UNCHANGED ? { ...played, decision: state.decision } : played;
   }
@@ -163,7 +165,7 @@ export class DeviceModel {
     return changes;
   }
 
-  #load({ disk, decision }: DeviceState): void {
+  #load({ disk, decision, over }: DeviceState): void {
     const folder = this.#rig.path("releases");
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder);
@@ -179,6 +181,8 @@ export class DeviceModel {
     const file = this.#rig.path("run/edge-agent-updates/program");
     rmSync(file, { force: true });
     if (decision !== undefined) writeFileSync(file, decision);
+    rmSync(this.#over, { force: true });
+    if (over !== undefined) writeFileSync(this.#over, over);
   }
 
   #save(): DeviceState {
@@ -194,7 +198,12 @@ export class DeviceModel {
         return [path, "file", readFileSync(target, "utf8"), stats.mode & 0o777];
       });
     const file = this.#rig.path("run/edge-agent-updates/program");
-    return { disk: JSON.stringify(entries), decision: existsSync(file) ? readFileSync(file, "utf8") : undefined };
+    const textOf = (path: string): string | undefined => (existsSync(path) ? readFileSync(path, "utf8") : undefined);
+    return { disk: JSON.stringify(entries), decision: textOf(file), over: textOf(this.#over) };
+  }
+
+  get #over(): string {
+    return this.#rig.path("run/edge-agent-updates/trial-over");
   }
 }
 
@@ -224,7 +233,7 @@ change() {
 }
 sync() { change sync; }
 mv() { change mv && command mv "$@"; }
-rm() { change rm && command rm "$@"; }
+rm() { case "$*" in *"$runtime"*) ;; *) change rm || return ;; esac; command rm "$@"; }
 mkdir() { change mkdir && command mkdir "$@"; }
 flock() { :; }
 systemctl() { :; }

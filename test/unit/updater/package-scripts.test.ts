@@ -135,6 +135,40 @@ describe("what the package does as root", () => {
       });
     });
 
+    describe("on a disk that has become read-only", () => {
+      beforeEach(() => {
+        for (const name of ["mv", "mkdir", "sync"]) stub(`bin/${name}`, "exit 1");
+        // Only the disk: /run can be written.
+        stub("bin/rm", `case "$*" in */edge-agent-updates/*) exec /bin/rm "$@" ;; esac; exit 1`);
+      });
+
+      it("lets the version before run, without a restart with each tick", async () => {
+        expect(await rig.start()).toBe("package");
+        rmSync(rig.path("systemctl.log"));
+        for (let ticks = 0; ticks < 3; ticks++) {
+          await rig.script("release-trial", "tick");
+          await rig.script("release-trial", "apply");
+        }
+        expect(readFileSync(rig.path("systemctl.log"), "utf8")).not.toContain("restart");
+        expect(await rig.running()).toBe("package");
+        expect(await rig.start()).toBe("package");
+      });
+
+      it("is recorded once the disk can be written, and the version can be tried again", async () => {
+        expect(await rig.start()).toBe("package");
+        for (const name of ["mv", "mkdir", "rm"]) rmSync(rig.path("bin", name));
+        stub("bin/sync", "");
+        expect(await rig.start()).toBe("package");
+        expect(rig.state).toMatchObject({
+          trial: undefined,
+          setAside: new Map([["1.1.0", { attempt: 1, reason: "unwritable" }]]),
+        });
+        expect(await rig.install("1.1.0", { request: { again: true } })).toMatchObject({ ok: true });
+        await rig.script("release-trial", "apply");
+        expect(await rig.start()).toBe("1.1.0");
+      });
+    });
+
     it.each(["edge-agent-trial", "edge-agent-update"])(
       "%s.service applies what is to run also after a failure",
       (unit) => {
