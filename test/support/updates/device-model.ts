@@ -198,13 +198,16 @@ export class DeviceModel {
         return [path, "file", readFileSync(target, "utf8"), stats.mode & 0o777];
       });
     const file = this.#rig.path("run/edge-agent-updates/program");
-    const textOf = (path: string): string | undefined => (existsSync(path) ? readFileSync(path, "utf8") : undefined);
     return { disk: JSON.stringify(entries), decision: textOf(file), over: textOf(this.#over) };
   }
 
   get #over(): string {
     return this.#rig.path("run/edge-agent-updates/trial-over");
   }
+}
+
+function textOf(path: string): string | undefined {
+  return existsSync(path) ? readFileSync(path, "utf8") : undefined;
 }
 
 /** Follows no links. */

@@ -33,6 +33,16 @@ describe("what the package does as root", () => {
     return () => (existsSync(path) ? readFileSync(path, "utf8").trim() : undefined);
   };
 
+  /** Does what the agent's unit does before release-trial. */
+  const mend = async (): Promise<void> => {
+    const [, script = ""] =
+      /^ExecStartPre=-\/bin\/sh -c "(.*)"$/m.exec(readFileSync("systemd/edge-agent.service", "utf8")) ?? [];
+    expect(await run("sh", ["-c", script.replaceAll("%S/edge-agent", rig.path("state"))])).toMatchObject({
+      code: 0,
+      stderr: "",
+    });
+  };
+
   describe("the lock of the releases", () => {
     it.each([["prepare"], ["tick"], ["apply"], ["pin", "none"], ["update", "handle"]])(
       "can be opened by root alone, whatever makes it first: %s",
@@ -71,18 +81,8 @@ describe("what the package does as root", () => {
   });
 
   describe("a start of the agent mends what wakes the updater", () => {
-    const mend = async (): Promise<void> => {
-      const [, script = ""] =
-        /^ExecStartPre=-\/bin\/sh -c "(.*)"$/m.exec(readFileSync("systemd/edge-agent.service", "utf8")) ?? [];
-      expect(await run("sh", ["-c", script.replaceAll("%S/edge-agent", rig.path("state"))])).toMatchObject({
-        code: 0,
-        stderr: "",
-      });
-    };
-    const request = (): string => rig.path("state/agent-update/request.json");
-
     it("a request that is a link to itself is removed", async () => {
-      symlinkSync("request.json", request());
+      symlinkSync("request.json", rig.path("state/agent-update/request.json"));
       await mend();
       expect(readdirSync(rig.path("state/agent-update"))).toEqual([]);
     });
