@@ -68,6 +68,7 @@ test("with every field set runs exactly as requested", async () => {
     "io.edge-agent.deployment": deploymentId,
     // Always set, even if empty: otherwise the image's label would apply.
     "io.edge-agent.extras": "{}",
+    "io.edge-agent.network-of": "",
     "io.edge-agent.previous-image": "",
     "io.edge-agent.secret-variables": "[]",
     "io.edge-agent.image": image,
