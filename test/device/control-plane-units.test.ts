@@ -106,7 +106,7 @@ describe.skipIf(missing !== undefined)("the control plane's units", () => {
       const pid = await mainPid(machine, UNIT);
       await machine.succeed(`kill -STOP ${pid}`);
       await untilReplaced(machine, UNIT, pid);
-      expect(await machine.succeed(`journalctl -u ${UNIT} -o cat --quiet`)).toMatch(/Watchdog timeout/);
+      await machine.journal(`-u ${UNIT}`, "Watchdog timeout");
     });
 
     test("another address in its configuration is no reason to start it again", async () => {
@@ -119,7 +119,7 @@ describe.skipIf(missing !== undefined)("the control plane's units", () => {
     test("a configuration that is not valid ends systemctl with an error, and the journal says why", async () => {
       await writeForService(machine, "config.json", '{ "listen": "nowhere" }');
       expect((await machine.run(`systemctl restart ${UNIT}`)).code).not.toBe(0);
-      expect(await machine.succeed(`journalctl -u ${UNIT} -o cat --quiet -n 20`)).toMatch(/listen: must be HOST:PORT/);
+      await machine.journal(`-u ${UNIT} -n 20`, "listen: must be HOST:PORT");
       await writeForService(machine, "config.json", "{}");
       await machine.succeed(`systemctl restart ${UNIT}`);
     });

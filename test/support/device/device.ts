@@ -143,6 +143,19 @@ export class Device implements AsyncDisposable {
     return await waitFor(`${command} on ${this.name}`, look, { intervalMs: 250 });
   }
 
+  /**
+   * Waits until the journal has a text, and returns what it has: journald takes lines when it has time, perhaps after what they
+   * report has been seen elsewhere.
+   *
+   * @param options those of `journalctl`, besides `-o cat --quiet`
+   */
+  async journal(options: string, text: string): Promise<string> {
+    return await waitFor(`${text} in the journal of ${this.name}`, async () => {
+      const lines = await this.succeed(`journalctl -o cat --quiet ${options}`);
+      return lines.includes(text) && lines;
+    });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#docker("rm", "--force", "--volumes", this.name);
   }
