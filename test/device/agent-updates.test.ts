@@ -149,8 +149,8 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
       const { days } = body as unknown as DeviceDataUsage;
       return days.reduce((sum, { by_purpose: by }) => sum + (by.agent?.received_bytes ?? 0), 0);
     };
-    /** The folder of the program that the service runs, once it is online. */
-    const untilOnlineFrom = async (program: string, timeoutMs = 120_000): Promise<void> =>
+    /** Waits until the service is online with the program of this folder. The updater gives way to whatever else the machine does. */
+    const untilOnlineFrom = async (program: string): Promise<void> =>
       void (await waitFor(
         `the agent of ${program} to be online`,
         async () => {
@@ -161,7 +161,7 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
             Promise.reject(new Error(`${command} ${text}`))
           );
         },
-        { timeoutMs, intervalMs: 500 },
+        { timeoutMs: UPDATE_MS, intervalMs: 500 },
       ));
     const journal = (): Promise<string> =>
       device.succeed("journalctl -o cat --quiet -u edge-agent -u edge-agent-update -u edge-agent-trial");
