@@ -156,7 +156,8 @@ test("an engine that comes later is reached without ado", async () => {
 
 test("an engine that keeps no events does not know how the run before ended", async () => {
   const finishedAt = "2026-11-20T12:00:00.5Z";
-  const inspected = { Id: "c1", Name: "/app", Config: {}, State: { Status: "running", FinishedAt: finishedAt } };
+  const state = { Status: "running", FinishedAt: finishedAt };
+  const inspected = { Id: "c1", Name: "/app", Config: {}, HostConfig: {}, State: state };
   const asked: string[] = [];
   const { engine } = await scripted((request, response) => {
     const url = new URL(request.url ?? "", "http://engine");
