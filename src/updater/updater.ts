@@ -8,6 +8,7 @@ import {
   type ChosenLayer,
   chooseLayers,
   type LayerRecord,
+  MIN_FREE_BYTES,
   stayingVersions,
   writtenBytes,
 } from "../lib/release/held-layers.ts";
@@ -23,8 +24,6 @@ import { Handover } from "./handover.ts";
 import { Releases } from "./releases.ts";
 import { takeOver, unpack } from "./unpack.ts";
 
-/** Free space that is left to others, in bytes. */
-const MIN_FREE_BYTES = 64 * 1024 * 1024;
 const MAX_UNPACKED_BYTES = 512 * 1024 * 1024;
 const DEFAULT_TRIAL_S = 900;
 const MIN_TRIAL_S = TRIAL_TICK_S;

@@ -4,7 +4,13 @@ import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fullJitter } from "../../lib/backoff.ts";
 import { readDescription } from "../../lib/release/description.ts";
-import { type ChosenLayer, chooseLayers, stayingVersions, writtenBytes } from "../../lib/release/held-layers.ts";
+import {
+  type ChosenLayer,
+  chooseLayers,
+  MIN_FREE_BYTES,
+  stayingVersions,
+  writtenBytes,
+} from "../../lib/release/held-layers.ts";
 import { findObstacle } from "../../lib/release/judge.ts";
 import { DESCRIPTION } from "../../lib/release/paths.ts";
 import {
@@ -37,8 +43,6 @@ import { findRelease, type FoundRelease } from "./find-release.ts";
 import { handedLayout, layoutReader, replaceLayout } from "./handover.ts";
 
 const RETRY = { baseMs: 1_000, maxMs: 30_000 };
-/** Free space that is left to others, as by the updater. */
-const MIN_FREE_BYTES = 64 * 1024 * 1024;
 
 /** The deployment that an update is, as it comes along. */
 export interface UpdateProgress {

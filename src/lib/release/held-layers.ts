@@ -59,6 +59,9 @@ async function findHeldLayer(diffId: string, folders: readonly string[]): Promis
   return undefined;
 }
 
+/** Free space that an installation leaves to others, in bytes. */
+export const MIN_FREE_BYTES = 64 * 1024 * 1024;
+
 /** A layer of a release, and where it comes from. */
 export interface ChosenLayer {
   readonly layer: ReleaseLayer;
