@@ -6,6 +6,8 @@ export type AccountStreamNote = { "type": "hello"; "id": string } | { "type": "r
 export type AcknowledgedAlertGroup = { "acknowledged": number };
 export type Actor = { "kind": "user" | "key" | "command_line" | "service"; "id": string; "name"?: string; "origin"?: string };
 export type AgentReleaseList = { "agent_releases": readonly ({ "version": string; "digest": string; "images": readonly ({ "architecture": string; "bytes": number; "unpacked_bytes": number })[]; "added_at": number })[] };
+export type AgentSettings = { "operators_update": boolean };
+export type AgentSettingsInput = { "operators_update": boolean };
 export type AgentUpdateRequest = { "version"?: string; "image"?: string; "downgrade"?: boolean; "again"?: boolean; "registry_auth"?: RegistryAuth2; "max_download_bytes"?: number; "urgent"?: boolean; "wait_for_device_s"?: number };
 export type Alert = { "id": string; "condition": AlertCondition; "severity": AlertSeverity; "state": "firing" | "resolved"; "subject": { "kind": "asset" | "rollout" | "api_key" | "channel"; "id": string; "name": string }; "since": number; "fired_at": number; "resolved_at": number | null; "usual_pause_s": number | null; "acknowledged_at": number | null; "acknowledged_by": string | null };
 export type AlertChannel = { "kind": "webhook" | "email" | "slack" | "mattermost" | "teams" | "pagerduty" | "ntfy"; "to"?: readonly (string)[] };
@@ -376,6 +378,8 @@ export interface Operations {
   "PATCH /v1/enrolment-settings": { path: undefined; query: undefined; body: EnrolmentSettingsUpdate; response: EnrolmentSettings; message: undefined };
   "GET /v1/network-groups": { path: undefined; query: undefined; body: undefined; response: NetworkGroupList; message: undefined };
   "GET /v1/agent-releases": { path: undefined; query: undefined; body: undefined; response: AgentReleaseList; message: undefined };
+  "GET /v1/agent-settings": { path: undefined; query: undefined; body: undefined; response: AgentSettings; message: undefined };
+  "PATCH /v1/agent-settings": { path: undefined; query: undefined; body: AgentSettingsInput; response: AgentSettings; message: undefined };
   "GET /v1/alerts": { path: undefined; query: { limit?: string | undefined; cursor?: string | undefined; state?: string | undefined; condition?: string | undefined; severity?: string | undefined; selector?: string | undefined; asset?: string | undefined; group?: string | undefined }; body: undefined; response: AlertList; message: undefined };
   "POST /v1/alerts/{alert_id}/acknowledge": { path: { alert_id: string }; query: undefined; body: undefined; response: Alert; message: undefined };
   "POST /v1/alert-groups/{group_id}/acknowledge": { path: { group_id: string }; query: undefined; body: undefined; response: AcknowledgedAlertGroup; message: undefined };

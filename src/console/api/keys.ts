@@ -17,6 +17,7 @@ export const KEYS = {
   /** The SIMs of one asset, with their allowances and usage. What its device does changes none of it. */
   simsOf: (assetId: string) => ["sims-of", assetId],
   enrolmentSettings: ["enrolment-settings"],
+  agentSettings: ["agent-settings"],
   dataPlanSettings: ["data-plan-settings"],
   fleets: ["fleets"],
   rollout: (id: string) => ["rollout", id],

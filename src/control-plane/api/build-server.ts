@@ -195,7 +195,7 @@ async function servePrincipals(
   pacing: Pacing,
   keepOrigins: onRequestHookHandler | undefined,
 ): Promise<void> {
-  const { config, principals, clock, counts, observer, site, stopping } = context;
+  const { config, principals, store, clock, counts, observer, site, stopping } = context;
   endpoints.addHook("onRequest", setResponseHeaders);
   endpoints.addHook("onRequest", authenticate(principals, site, pacing));
   if (keepOrigins) endpoints.addHook("onRequest", keepOrigins);
@@ -203,11 +203,11 @@ async function servePrincipals(
     if (request.principal?.kind === "user") site.requireOwnPage(request);
   });
   endpoints.addHook("onError", recordRefusals(context));
-  endpoints.addHook("onRequest", requirePermission);
+  endpoints.addHook("onRequest", requirePermission(store));
   const again = authenticateAgain(principals, clock);
   endpoints.addHook("onRequest", again.afterHead);
   endpoints.addHook("preValidation", again.afterBody);
-  endpoints.addHook("preValidation", requireFieldPermissions);
+  endpoints.addHook("preValidation", requireFieldPermissions(store));
   refuseUndeclared(endpoints);
   endpoints.addHook("onRequest", refuseWhile(stopping));
   const perMinute = config.rate_limit_per_minute;

@@ -52,6 +52,7 @@ import { listAlertDeliveries } from "./alerts/deliveries.ts";
 import { acknowledgeAlert, acknowledgeAlertGroup, listAlerts } from "./alerts/alerts.ts";
 import { getAlertSettings, replaceAlertSettings, testAlertChannel } from "./alerts/settings.ts";
 import { createSilence, endSilence, listSilences } from "./alerts/silences.ts";
+import { changeAgentSettings, getAgentSettings } from "./releases/agent-settings.ts";
 import { listAgentReleases } from "./releases/list-agent-releases.ts";
 import { rolloutCommands } from "./rollouts/commands.ts";
 import { createRollout } from "./rollouts/create-rollout.ts";
@@ -168,6 +169,8 @@ export const ROUTES: readonly Route[] = [
   changeEnrolmentSettings,
   listNetworkGroups,
   listAgentReleases,
+  getAgentSettings,
+  changeAgentSettings,
   listAlerts,
   acknowledgeAlert,
   acknowledgeAlertGroup,

@@ -49,6 +49,14 @@ export interface AccountStore {
   findUsage(id: string): Promise<AccountUsage>;
   /** Returns all accounts in order of creation. */
   listAccounts(): Promise<readonly Account[]>;
+  /** Whether operators may update the agents of the account, and not only admins. Not unless set. */
+  readOperatorsUpdateAgents(accountId: string): Promise<boolean>;
+  setOperatorsUpdateAgents(
+    accountId: string,
+    mayUpdate: boolean,
+    audit: AuditEntry,
+    precondition?: Precondition<boolean>,
+  ): Promise<void>;
 }
 
 /** What may be changed of a key; a field that is absent stays. */

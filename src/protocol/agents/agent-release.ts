@@ -25,3 +25,13 @@ export const agentReleaseListSchema = z
   })
   .meta({ id: "AgentReleaseList" });
 export type AgentReleaseList = z.output<typeof agentReleaseListSchema>;
+
+/** Response of Get Agent Settings, and body of Change Agent Settings. */
+export const agentSettingsSchema = z
+  .strictObject({
+    operators_update: z.boolean().meta({
+      description: "Whether operators may update agents (`agents.update`), and not only admins. `false` unless set.",
+    }),
+  })
+  .meta({ id: "AgentSettings", examples: [{ operators_update: false }] });
+export type AgentSettings = z.output<typeof agentSettingsSchema>;

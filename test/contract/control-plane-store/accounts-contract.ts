@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Store } from "../../../src/control-plane/store/store.ts";
+import { someAudit } from "../../support/control-plane/people.ts";
 import { ACCOUNT, describeDomain, hash, openWithAccounts, type StoreHarness, TWO_ACCOUNTS } from "./harness.ts";
 
 const keyOf = (id: string, accountId: string = ACCOUNT, createdAt = 1) => ({
@@ -41,6 +42,15 @@ export function accountsContract(harness: StoreHarness): void {
       expect((await store.accounts.listAccounts()).map(({ id }) => id)).toEqual(["acc_a", "acc_b"]);
       expect(await store.accounts.findAccount("acc_b")).toEqual({ id: "acc_b", name: "later", createdAt: 2 });
       expect(await store.accounts.findAccount("acc_c")).toBeUndefined();
+    });
+
+    test("operators update the agents of an account whose settings say so", async () => {
+      await using store = await openWithAccounts(harness);
+      expect(await store.accounts.readOperatorsUpdateAgents(ACCOUNT)).toBe(false);
+      await store.accounts.setOperatorsUpdateAgents(ACCOUNT, true, someAudit("settings.changed", ACCOUNT));
+      expect(await store.accounts.readOperatorsUpdateAgents(ACCOUNT)).toBe(true);
+      expect(await store.accounts.readOperatorsUpdateAgents("acc_2")).toBe(false);
+      expect(await store.accounts.readOperatorsUpdateAgents("acc_none")).toBe(false);
     });
 
     test("the store reports that it is usable", async () => {

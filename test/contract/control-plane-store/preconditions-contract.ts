@@ -118,6 +118,8 @@ const CHANGES: Readonly<Record<string, Prepare>> = {
   },
   "settings of enrolment": async (store) => () =>
     store.enrolments.setAutoAccept(ACCOUNT, true, audit, unchanged(false)).then(() => "changed"),
+  "settings of agents": async (store) => () =>
+    store.accounts.setOperatorsUpdateAgents(ACCOUNT, true, audit, unchanged(false)).then(() => "changed"),
   "settings of data plans": async (store) => (number) =>
     store.dataPlans
       .setDeployments(ACCOUNT, number % 2 === 0 ? "wait" : "urgent", audit, unchanged<unknown>("ignore"))

@@ -49,6 +49,7 @@ const CHANGES: Readonly<Record<string, Prepare>> = {
     return () => store.keys.changeKey(ACCOUNT, "key_1", { name: "nightly", expiresAt: 9_000_000_000 }, audit);
   },
   "settings of enrolment": async (store) => () => store.enrolments.setAutoAccept(ACCOUNT, true, audit),
+  "settings of agents": async (store) => () => store.accounts.setOperatorsUpdateAgents(ACCOUNT, true, audit),
   "settings of data plans": async (store) => () => store.dataPlans.setDeployments(ACCOUNT, "wait", audit),
 };
 

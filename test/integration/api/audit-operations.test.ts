@@ -126,6 +126,7 @@ test("each operation of the document that changes something writes an entry for 
       secrets.push(String(body["device_token"]));
       return call(control, "POST", `/v1/assets/${String(body["uuid"])}/accept`, key);
     },
+    "PATCH /v1/agent-settings": () => send("PATCH", "/v1/agent-settings", { operators_update: true }),
     "PATCH /v1/enrolment-settings": async () => {
       await send("PATCH", "/v1/enrolment-settings", { auto_accept: true });
       return send("PATCH", "/v1/enrolment-settings", { auto_accept: false });

@@ -67,6 +67,7 @@ test("has every endpoint of the specification and the decisions", () => {
     "GET /healthz",
     "GET /readyz",
     "GET /v1/agent-releases",
+    "GET /v1/agent-settings",
     "GET /v1/alert-deliveries",
     "GET /v1/alert-settings",
     "GET /v1/alerts",

@@ -57,6 +57,8 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "PATCH /v1/enrolment-settings": row("admin", 200),
   "GET /v1/network-groups": row("viewer", 200),
   "GET /v1/agent-releases": row("viewer", 200),
+  "GET /v1/agent-settings": row("viewer", 200),
+  "PATCH /v1/agent-settings": row("admin", 200),
   "GET /v1/alerts": row("viewer", 200),
   "POST /v1/alerts/{alert_id}/acknowledge": row("operator", 200, 404),
   "POST /v1/alert-groups/{group_id}/acknowledge": row("operator", 200, 404),

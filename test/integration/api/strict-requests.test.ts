@@ -38,6 +38,7 @@ const CONDITIONAL = [
   "DELETE /v1/fleets/{fleet}",
   "DELETE /v1/users/{user_id}",
   "PATCH /v1/api-keys/{key_id}",
+  "PATCH /v1/agent-settings",
   "PATCH /v1/assets/{asset_id}",
   "PATCH /v1/assets/{asset_id}/tags",
   "PATCH /v1/assets/{asset_id}/variables",

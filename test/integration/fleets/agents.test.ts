@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Role } from "../../../src/protocol/people/principal.ts";
 import { addSomeRelease } from "../../support/control-plane/served-release.ts";
 import { apiClient } from "../../support/api-client.ts";
 import { openStream } from "../../support/event-stream.ts";
@@ -197,6 +198,40 @@ test("who may not update agents cannot make such a revision, nor roll it out", a
   expect(await operator.post(`${path}/rollouts/${id}/retry`, undefined)).toMatchObject(refused);
   await rig.revision("kiosks", "two");
   expect((await operator.post(`${path}/rollouts`, {})).status).toBe(201);
+});
+
+test("operators update agents while the account's settings say so, and others never", async () => {
+  await using rig = await startAgentRig(1);
+  await rig.fleet("agents", {}, { apps: [] });
+  const keyOf = async (role: Role) => rig.control.key(rig.account, [], { role });
+  const [operatorKey, installerKey] = [await keyOf("operator"), await keyOf("installer")];
+  const [operator, installer] = [apiClient(rig.control, operatorKey), apiClient(rig.control, installerKey)];
+  const revise = (client: typeof operator) =>
+    client.post("/v1/fleets/agents/revisions", { apps: [], agent: { version: VERSION } });
+  const permissions = async (client: typeof operator) => (await client.get("/v1/session")).body["permissions"];
+  const refused = { status: 403, body: { code: "Forbidden", details: { permission: "agents.update" } } };
+  expect((await operator.patch("/v1/agent-settings", { operators_update: true })).status).toBe(403);
+  expect((await rig.api.patch("/v1/agent-settings", { operators_update: true })).status).toBe(200);
+  // Of this account alone.
+  const other = await rig.control.account();
+  const stranger = apiClient(rig.control, await rig.control.key(other, [], { role: "operator" }));
+  expect(await permissions(stranger)).not.toContain("agents.update");
+  expect(await permissions(operator)).toContain("agents.update");
+  expect(await permissions(installer)).not.toContain("agents.update");
+  expect((await revise(operator)).status).toBe(201);
+  const [device] = rig.devices as [RigDevice];
+  const update = async ({ apiKey }: typeof operatorKey): Promise<string> => {
+    const headers = { "X-API-Key": apiKey, "Content-Type": "application/json" };
+    const url = `${rig.control.url}/v1/assets/${device.uuid}/edge/agent`;
+    const response = await fetch(url, { method: "POST", headers, body: JSON.stringify({ version: "9.9.9" }) });
+    return response.text();
+  };
+  expect(await update(operatorKey)).toContain("AgentReleaseNotFound");
+  expect(await update(installerKey)).toContain("Forbidden");
+  expect((await rig.api.patch("/v1/agent-settings", { operators_update: false })).status).toBe(200);
+  expect(await revise(operator)).toMatchObject(refused);
+  expect(await update(operatorKey)).toContain("Forbidden");
+  expect(await permissions(operator)).not.toContain("agents.update");
 });
 
 test("revisions are compared with their agents, and one of an unknown release is refused", async () => {

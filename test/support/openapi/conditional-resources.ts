@@ -136,6 +136,12 @@ const RESOURCES: Readonly<Record<string, ResourceCase>> = {
     changes: [{ auto_accept: true }, { auto_accept: true }],
     removes: false,
   },
+  "agent settings": {
+    make: async () => "/v1/agent-settings",
+    method: "PATCH",
+    changes: [{ operators_update: true }, { operators_update: true }],
+    removes: false,
+  },
   "data plan settings": {
     make: async () => "/v1/data-plan-settings",
     method: "PATCH",

@@ -164,6 +164,8 @@ export const TABLE: Readonly<Record<string, Row>> = {
   "DELETE /v1/assets/{asset_id}/hold": row("operator", "runs"),
   "GET /v1/network-groups": read("viewer"),
   "GET /v1/agent-releases": read("viewer"),
+  "GET /v1/agent-settings": read("viewer"),
+  "PATCH /v1/agent-settings": row("admin", "grants", { grants: "operators_update" }),
   "GET /v1/alerts": read("viewer", `${PAGE} ?state ?condition ?severity ?selector ?asset ?group`),
   "POST /v1/alerts/{alert_id}/acknowledge": row("operator", "quiets"),
   "POST /v1/alert-groups/{group_id}/acknowledge": row("operator", "quiets"),

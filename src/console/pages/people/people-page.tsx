@@ -6,6 +6,7 @@ import { Age } from "../../parts/age.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { State } from "../../parts/state.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
+import { AgentUpdateSettings } from "./agent-settings.tsx";
 import { InviteDialog, type UserAction, UserDialogs } from "./user-dialogs.tsx";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { call } from "../../api/client.ts";
@@ -131,6 +132,7 @@ export function PeoplePage(): ReactNode {
         {({ pages }) => <UserTable users={pages.flatMap((page) => page.users)} onAction={setAction} />}
       </Loaded>
       <MoreButton query={users} />
+      <AgentUpdateSettings />
       <InviteDialog isOpen={isInviting} onClose={() => setInviting(false)} />
       <UserDialogs action={action} onClose={() => setAction(undefined)} />
     </>

@@ -10,7 +10,7 @@ import type { AuditEntry } from "../../store/audit.ts";
 import type { Store } from "../../store/store.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { accountOf, personOf } from "../auth.ts";
-import { requirePermissionFor } from "../people/require-permission.ts";
+import { requireAgentUpdates, requirePermissionFor } from "../people/require-permission.ts";
 
 /** Number of entries in a page without `limit`. */
 export const DEFAULT_PAGE_SIZE = 50;
@@ -52,14 +52,14 @@ export function requireWaiver(request: FastifyRequest): void {
 }
 
 /** A rollout of a revision that updates agents takes the permission for that, also if another person has made the revision. Error: `Forbidden`. */
-export async function requireAgentUpdates(
+export async function requireAgentUpdatesOf(
   request: FastifyRequest,
-  { fleets }: Pick<Store, "fleets">,
+  store: Pick<Store, "accounts" | "fleets">,
   { id }: Pick<Fleet, "id">,
   number: number,
 ): Promise<void> {
-  const stored = await fleets.findRevision(id, number);
-  if (stored?.revision.agentVersion !== undefined) requirePermissionFor(request, "agents.update", "revision");
+  const stored = await store.fleets.findRevision(id, number);
+  if (stored?.revision.agentVersion !== undefined) await requireAgentUpdates(store, request, "revision");
 }
 
 export function requesterOf(request: FastifyRequest): Requester {

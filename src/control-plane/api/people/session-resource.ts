@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { SessionBody } from "../../../protocol/people/principal.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
-import { permissionsOf } from "../../core/people/roles.ts";
+import { permissionsIn } from "../../core/people/roles.ts";
 import { MAX_SESSION_S, SESSION_IDLE_S, type SignInMethod } from "../../core/people/session.ts";
 import type { User } from "../../core/people/user.ts";
 import { userSubject } from "../../accounts/access-watcher.ts";
@@ -9,6 +9,7 @@ import { openSession } from "../../accounts/open-session.ts";
 import { principalSubject } from "../../accounts/watch-principal.ts";
 import type { Principal, UserPrincipal } from "../../accounts/principal.ts";
 import type { Account } from "../../store/accounts.ts";
+import type { Store } from "../../store/store.ts";
 import { principalOf } from "../auth.ts";
 import type { ApiContext } from "../context.ts";
 import { unixNow } from "../../../lib/clock.ts";
@@ -37,26 +38,29 @@ export async function signIn(
   await access.recheck(userSubject(user.id));
   const { id, accountId, name, role } = user;
   const expiresAt = unixNow(clock) + SESSION_IDLE_S;
-  return toSessionBody({ kind: "user", id, name, role, expiresAt, user }, await findAccount(store, accountId));
+  return readSession(store, { kind: "user", id, accountId, name, role, expiresAt, user });
 }
 
-export async function findAccount(store: ApiContext["store"], id: string): Promise<Account> {
+export async function findAccount(store: Pick<Store, "accounts">, id: string): Promise<Account> {
   const account = await store.accounts.findAccount(id);
   if (!account) throw new Error(`there is no account ${id}`);
   return account;
 }
 
-type Shown = Pick<Principal, "id" | "name" | "role" | "expiresAt"> &
+type Shown = Pick<Principal, "id" | "accountId" | "name" | "role" | "expiresAt"> &
   ({ readonly kind: "user"; readonly user: User } | Pick<Extract<Principal, { kind: "key" }>, "kind" | "key">);
 
-export function toSessionBody(principal: Shown, account: Account): SessionBody {
-  const { kind, id, name, role, expiresAt } = principal;
+/** Returns who the principal is and what it may do. */
+export async function readSession(store: Pick<Store, "accounts">, principal: Shown): Promise<SessionBody> {
+  const { kind, id, accountId, name, role, expiresAt } = principal;
+  const account = await findAccount(store, accountId);
+  const permissions = permissionsIn(role, await store.accounts.readOperatorsUpdateAgents(accountId));
   const given = kind === "key" ? principal.key.permissions : [];
   return {
     principal: { kind, id, name, ...(kind === "user" && { email: principal.user.email }) },
     account: { id: account.id, name: account.name },
     role,
-    permissions: [...permissionsOf(role), ...given],
+    permissions: [...permissions, ...given],
     expires_at: expiresAt ?? null,
   };
 }

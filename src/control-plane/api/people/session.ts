@@ -9,7 +9,7 @@ import { principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf, userSubjectOf } from "./audit-entry.ts";
-import { findAccount, signIn, toSessionBody, userOf } from "./session-resource.ts";
+import { findAccount, readSession, signIn, userOf } from "./session-resource.ts";
 
 /** `GET /v1/session`: who the request acts as. */
 export function getSession(api: Api, { store }: ApiContext): void {
@@ -25,10 +25,7 @@ export function getSession(api: Api, { store }: ApiContext): void {
         response: { 200: json("The principal of the request.", sessionSchema), ...errors() },
       },
     },
-    async (request): Promise<SessionBody> => {
-      const principal = principalOf(request);
-      return toSessionBody(principal, await findAccount(store, principal.accountId));
-    },
+    (request): Promise<SessionBody> => readSession(store, principalOf(request)),
   );
 }
 

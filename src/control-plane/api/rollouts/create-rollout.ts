@@ -15,7 +15,7 @@ import {
   findFleet,
   fleetParams,
   requesterOf,
-  requireAgentUpdates,
+  requireAgentUpdatesOf,
   requireWaiver,
   waivesApproval,
 } from "../fleets/fleet-resource.ts";
@@ -104,7 +104,7 @@ export function createRollout(api: Api, context: ApiContext): void {
       const planned = await planOf(store, request.body);
       if (waivesApproval(fleet, planned ? planned.strategy : request.body.strategy)) requireWaiver(request);
       const number = planned?.revision ?? request.body.revision ?? fleet.lastRevision;
-      await requireAgentUpdates(request, store, fleet, number);
+      await requireAgentUpdatesOf(request, store, fleet, number);
       if (request.query.dry_run) {
         context.streamLimiter.acquireForAccount(request, reply);
         const plan = await fleets.plan(fleet, request.body, requesterOf(request));

@@ -4,7 +4,7 @@ import { booleanString } from "../../../protocol/values/scalars.ts";
 import type { RetryPlan } from "../../fleets/retry-rollout.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
-import { requesterOf, requireAgentUpdates } from "../fleets/fleet-resource.ts";
+import { requesterOf, requireAgentUpdatesOf } from "../fleets/fleet-resource.ts";
 import { findRollout, rolloutParams, toRolloutBody } from "./rollout-resource.ts";
 
 const query = z.strictObject({
@@ -38,7 +38,7 @@ export function retryRollout(api: Api, { store, fleets }: ApiContext): void {
     },
     async (request, reply) => {
       const { fleet, rollout } = await findRollout(store, request);
-      await requireAgentUpdates(request, store, fleet, rollout.revision);
+      await requireAgentUpdatesOf(request, store, fleet, rollout.revision);
       if (request.query.dry_run) return reply.send(toRetryPlanBody(await fleets.planRetry(fleet, rollout)));
       const retry = await fleets.retryRollout(fleet, rollout, requesterOf(request));
       return reply.code(201).send(await toRolloutBody(store, { fleet, rollout: retry }));

@@ -64,7 +64,7 @@ export const AUDIT_ACTIONS = {
   "key.changed": { name: "text", expires_at: "number" },
   "key.revoked": {},
   "login.decided": { decision: "text", role: "text", expires_at: "number", client_name: "text", client_source: "text" },
-  "settings.changed": { fields: "texts", deployments: "text", auto_accept: "flag" },
+  "settings.changed": { fields: "texts", deployments: "text", auto_accept: "flag", operators_update: "flag" },
   "asset.registered": {
     serial_number: "text",
     type: "text",

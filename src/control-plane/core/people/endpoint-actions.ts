@@ -16,6 +16,7 @@ export const ENDPOINT_ACTIONS: Readonly<Record<string, AuditAction>> = {
   "POST /v1/assets/:asset_id/enrolment-codes": "enrolment_code.created",
   "POST /v1/assets/:asset_id/accept": "asset.accepted",
   "PATCH /v1/enrolment-settings": "settings.changed",
+  "PATCH /v1/agent-settings": "settings.changed",
   "POST /v1/assets/:asset_id/edge/apps": "deployment.requested",
   "POST /v1/assets/:asset_id/edge/apply": "deployment.requested",
   "POST /v1/assets/:asset_id/edge/agent": "deployment.requested",

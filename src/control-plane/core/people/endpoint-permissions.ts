@@ -87,6 +87,8 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "PATCH /v1/enrolment-settings": "settings.manage",
   "GET /v1/network-groups": "assets.read",
   "GET /v1/agent-releases": "assets.read",
+  "GET /v1/agent-settings": "assets.read",
+  "PATCH /v1/agent-settings": "settings.manage",
 
   "GET /v1/assets/:asset_id/edge/apps": "apps.read",
   "POST /v1/assets/:asset_id/edge/apps": "apps.deploy",

@@ -22,6 +22,7 @@ export const ROLE_PERMISSIONS = {
     "alerts.manage",
   ],
   admin: [
+    // An operator's too where the account's settings say so: see `permissionsIn`.
     "agents.update",
     "assets.remove",
     "fleets.remove",
@@ -42,6 +43,12 @@ const PERMISSIONS_OF: ReadonlyMap<Role, ReadonlySet<RolePermission>> = new Map(
 /** Returns everything that the role may do. */
 export function permissionsOf(role: Role): ReadonlySet<RolePermission> {
   return PERMISSIONS_OF.get(role) ?? new Set();
+}
+
+/** The same in an account whose settings may let operators update agents. */
+export function permissionsIn(role: Role, operatorsUpdateAgents: boolean): ReadonlySet<RolePermission> {
+  const permissions = permissionsOf(role);
+  return operatorsUpdateAgents && role === "operator" ? new Set([...permissions, "agents.update"]) : permissions;
 }
 
 export function isRole(text: string): text is Role {

@@ -6,7 +6,8 @@ export const ACCOUNTS = /* sql */ `
     created_at BIGINT NOT NULL,
     asset_count BIGINT NOT NULL DEFAULT 0,
     -- Whether new and replaced devices are accepted by themselves.
-    auto_accept SMALLINT NOT NULL DEFAULT 0 CHECK (auto_accept IN (0, 1))
+    auto_accept SMALLINT NOT NULL DEFAULT 0 CHECK (auto_accept IN (0, 1)),
+    operators_update_agents SMALLINT NOT NULL DEFAULT 0 CHECK (operators_update_agents IN (0, 1))
   );
 
   -- Size of what each account stores, as the sum of its shards. Deployments of one account would otherwise wait for each

@@ -8,7 +8,8 @@ export const ACCOUNTS = /* sql */ `
     stored_bytes INTEGER NOT NULL DEFAULT 0,
     asset_count INTEGER NOT NULL DEFAULT 0,
     -- Whether new and replaced devices are accepted by themselves.
-    auto_accept INTEGER NOT NULL DEFAULT 0 CHECK (auto_accept IN (0, 1))
+    auto_accept INTEGER NOT NULL DEFAULT 0 CHECK (auto_accept IN (0, 1)),
+    operators_update_agents INTEGER NOT NULL DEFAULT 0 CHECK (operators_update_agents IN (0, 1))
   ) STRICT;
 
   CREATE TABLE api_keys (
