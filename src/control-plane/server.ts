@@ -29,7 +29,7 @@ import { DeviceAdmission } from "./devices/hub/device-admission.ts";
 import { DeviceHub } from "./devices/hub/hub.ts";
 import { HourlyLimiter } from "./instances/hourly-limiter.ts";
 import { LeaseLock } from "./instances/lease-lock.ts";
-import { openClocks } from "./instances/open-clocks.ts";
+import { openClock } from "./instances/open-clock.ts";
 import { Membership } from "./instances/membership.ts";
 import { DeadInstanceSweeper, UnresponsiveInstances } from "./instances/dead-instance-sweeper.ts";
 import { SharedCounts } from "./instances/shared-counts.ts";
@@ -148,7 +148,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await refusals[Symbol.asyncDispose]();
     await membership.leave().catch(warn);
     counts?.[Symbol.dispose]();
-    base.clocks[Symbol.dispose]();
+    clock[Symbol.dispose]();
     if (gateway instanceof LinkedGateway) gateway[Symbol.dispose]();
     access[Symbol.dispose]();
     accountFeeds[Symbol.dispose]();
@@ -165,20 +165,17 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 
 type Base = Awaited<ReturnType<typeof openBase>>;
 
-/** What all groups share: the options, the clocks, the identity of this instance, who has access, and counts. */
+/** What all groups share: the options, the clock, the identity of this instance, who has access, and counts. */
 async function openBase(options: ServerOptions, stopping: AbortSignal) {
   const { config, store, link, logger, metrics } = options;
   const instanceId = createId("ins_");
-  const clocks = await openClocks({ store, instanceId, clock: options.clock, logger });
-  const { clock, serviceClock } = clocks;
+  const clock = await openClock({ store, instanceId, clock: options.clock, logger });
   return {
     ...options,
     stopping,
     observer: metrics?.observer,
     instanceId,
-    clocks,
     clock,
-    serviceClock,
     retentionMs: config.deployment_retention_days * DAY_MS,
     isTrustedProxy: parseTrustedProxies(config.trusted_proxies),
     access: new AccessWatcher(store, clock, logger),

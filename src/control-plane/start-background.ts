@@ -1,4 +1,3 @@
-import type { Clock } from "../lib/clock.ts";
 import type { Logger } from "../lib/logger.ts";
 import { AlertWatcher } from "./alerts/alert-watcher.ts";
 import type { Channels } from "./alerts/channels/channels.ts";
@@ -38,8 +37,7 @@ export interface BackgroundParts {
   readonly sealer: Sealer;
   readonly locks: LeaseLock;
   readonly instanceId: string;
-  readonly clock: Clock;
-  readonly serviceClock: ServiceClock;
+  readonly clock: ServiceClock;
   readonly logger: Logger;
   /** How long a deployment is kept after its end, in milliseconds. */
   readonly retentionMs: number;
@@ -48,12 +46,12 @@ export interface BackgroundParts {
 /** Starts what the service does without a request. Disposing of it ends it, the last first. */
 export function startBackground(parts: BackgroundParts): AsyncDisposable {
   const { config, store, bus, deployments, queries, simOperators, sims, sealer, channels, locks, retentionMs } = parts;
-  const { instanceId, clock, serviceClock, logger } = parts;
-  const shared = { store, clock, serviceClock, logger, instanceId };
+  const { instanceId, clock, logger } = parts;
+  const shared = { store, clock, logger, instanceId };
   // Alone, an instance needs no lease.
   const leased = (name: string, leaseMs: number) => async (): Promise<boolean> => {
     if (!store.isShared) return true;
-    const nowMs = Math.floor(serviceClock.serviceNow());
+    const nowMs = Math.floor(clock.serviceNow());
     return (await store.leases.acquire(name, instanceId, nowMs, nowMs + leaseMs)) !== undefined;
   };
   const jobs = new AsyncDisposableStack();

@@ -141,7 +141,7 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
   ],
   // What a clock or a metric is made of.
   clocks: [
-    "control-plane/instances/open-clocks.ts",
+    "control-plane/instances/open-clock.ts",
     "control-plane/instances/service-clock.ts",
     "control-plane/metrics/metrics.ts",
     "control-plane/metrics/observe-deployments.ts",

@@ -13,6 +13,7 @@ const DEFAULT_START = 1_767_225_600_000;
 /** A clock that only moves when a test advances it. */
 export class FakeClock implements Clock {
   #wall: number;
+  readonly #start: number;
   #monotonic = 0;
   #order = 0;
   readonly #timers = new Set<PendingTimer>();
@@ -20,6 +21,7 @@ export class FakeClock implements Clock {
   /** @param start time of day in milliseconds since the Unix epoch */
   constructor(start: number = DEFAULT_START) {
     this.#wall = start;
+    this.#start = start;
   }
 
   now(): number {
@@ -36,6 +38,11 @@ export class FakeClock implements Clock {
 
   monotonic(): number {
     return this.#monotonic;
+  }
+
+  /** As `ServiceClock`: does not follow when the time of day jumps. */
+  serviceNow(): number {
+    return this.#start + this.#monotonic;
   }
 
   timer(ms: number, callback: () => void): Disposable {

@@ -1,5 +1,4 @@
 import { setImmediate } from "node:timers/promises";
-import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { AlertRouteBody } from "../../protocol/alerts/settings.ts";
 import { createId } from "../accounts/secrets.ts";
@@ -45,8 +44,7 @@ const GROUP_BATCH = 50;
 
 export interface AlertWatcherOptions {
   readonly store: Pick<Store, "isShared" | "leases" | "alerts" | "alertSettings" | "alertOutbox">;
-  readonly clock: Clock;
-  readonly serviceClock: ServiceClock;
+  readonly clock: ServiceClock;
   readonly logger: Logger;
   readonly instanceId: string;
   /** Address of the service, for links. */

@@ -30,13 +30,9 @@ export async function findAsset(store: Store, request: FastifyRequest, identifie
 }
 
 /** Returns the time at which presence and attention of assets are judged. */
-export function stateTime({
-  clock,
-  serviceClock,
-  config,
-}: Pick<ApiContext, "clock" | "serviceClock" | "config">): StateTime {
+export function stateTime({ clock, config }: Pick<ApiContext, "clock" | "config">): StateTime {
   const now = unixNow(clock);
-  const serviceNowMs = Math.floor(serviceClock.serviceNow());
+  const serviceNowMs = Math.floor(clock.serviceNow());
   return { now, notSeenBefore: now - config.attention_after_s, serviceNowMs };
 }
 

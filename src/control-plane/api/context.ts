@@ -1,7 +1,6 @@
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { AccessWatcher } from "../accounts/access-watcher.ts";
 import type { ConflictRateLimiter } from "../assets/conflict-rate-limiter.ts";
@@ -82,8 +81,7 @@ export interface ApiContext {
   readonly refusals: RefusalLog;
   /** What other instances count; `undefined` if there can be none. */
   readonly counts: SharedCounts | undefined;
-  readonly clock: Clock;
-  readonly serviceClock: ServiceClock;
+  readonly clock: ServiceClock;
   readonly logger: Logger;
   readonly observer: Observer | undefined;
   /** Aborts when the server was told to stop. It serves for some time yet. */

@@ -53,7 +53,7 @@ declare module "fastify" {
 
 /** Carries out `Idempotency-Key` on all changing operations of the scope that do not declare it themselves. Must come before the routes. */
 export function rememberRequests(api: Api, context: ApiContext): void {
-  const { store, clock, serviceClock, site, logger, stopping } = context;
+  const { store, clock, site, logger, stopping } = context;
   const own = new Set<string>();
   api.decorateRequest("idempotent", undefined);
   api.addHook("onRoute", (route) => {
@@ -76,7 +76,7 @@ export function rememberRequests(api: Api, context: ApiContext): void {
       .update(JSON.stringify([method, url, body ?? null]))
       .digest();
     const operation = `${method} ${url.split("?")[0]}`.slice(0, MAX_OPERATION_LENGTH);
-    const nowMs = Math.floor(serviceClock.serviceNow());
+    const nowMs = Math.floor(clock.serviceNow());
     const claim = await store.idempotency.claim({ accountId, keyHash, principalId, operation, fingerprint }, nowMs);
     switch (claim.kind) {
       case "claimed":

@@ -1,4 +1,3 @@
-import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import { logStoreError } from "../store/unavailable.ts";
@@ -6,8 +5,7 @@ import { logStoreError } from "../store/unavailable.ts";
 const RETRY_DELAY_MS = 5_000;
 
 export interface DeadlineSweeperOptions {
-  readonly clock: Clock;
-  readonly serviceClock: ServiceClock;
+  readonly clock: ServiceClock;
   readonly logger: Logger;
   /** Ends deployments that are due, a bounded number. Returns when the next one is due, in service time. */
   readonly expireDue: () => Promise<number | undefined>;
@@ -52,8 +50,8 @@ export class DeadlineSweeper implements Disposable {
     }
     if (this.#armed && this.#armed.dueMs <= dueMs) return;
     this.#armed?.timer[Symbol.dispose]();
-    const { clock, serviceClock } = this.#options;
-    const timer = clock.timer(Math.max(0, dueMs - serviceClock.serviceNow()), () => void this.#sweep());
+    const { clock } = this.#options;
+    const timer = clock.timer(Math.max(0, dueMs - clock.serviceNow()), () => void this.#sweep());
     this.#armed = { dueMs, timer };
   }
 
@@ -81,6 +79,6 @@ export class DeadlineSweeper implements Disposable {
   }
 
   #in(ms: number | undefined): number {
-    return ms === undefined ? Infinity : this.#options.serviceClock.serviceNow() + ms;
+    return ms === undefined ? Infinity : this.#options.clock.serviceNow() + ms;
   }
 }

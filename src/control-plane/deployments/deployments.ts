@@ -41,8 +41,7 @@ export const MAX_RUNNING_PER_ASSET = 100;
 export interface DeploymentsOptions {
   readonly store: DeploymentStore;
   readonly bus: Bus;
-  readonly clock: Clock;
-  readonly serviceClock: ServiceClock;
+  readonly clock: ServiceClock;
   readonly logger: Logger;
   /** This instance of the service. */
   readonly instanceId: string;
@@ -83,19 +82,18 @@ export class Deployments {
   readonly #streams = new Map<string, number>();
 
   constructor(options: DeploymentsOptions) {
-    const { store, bus, clock, serviceClock, logger, instanceId, gateway, findObstacle, pollMs } = options;
+    const { store, bus, clock, logger, instanceId, gateway, findObstacle, pollMs } = options;
     const { credentials, isUnresponsive, limits } = options;
     const { ackTimeoutMs, maxAccountBytes } = limits;
     this.#options = options;
     const expireDue = (): Promise<number | undefined> => this.#executor.expireDue();
-    this.#deadlines = new DeadlineSweeper({ clock, serviceClock, logger, expireDue, pollMs });
+    this.#deadlines = new DeadlineSweeper({ clock, logger, expireDue, pollMs });
     this.#undelivered = new UndeliveredSweeper({ store, bus, instanceId, clock, logger, intervalMs: pollMs });
     this.#poller = new StreamPoller({ store, clock, logger, intervalMs: pollMs });
     this.#executor = new DeploymentExecutor({
       store,
       bus,
       clock,
-      serviceClock,
       logger,
       ackTimeoutMs,
       isUnresponsive,

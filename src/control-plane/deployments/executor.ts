@@ -1,4 +1,3 @@
-import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Bus, Topic } from "../bus/bus.ts";
 import { imageOf } from "../core/command.ts";
@@ -35,8 +34,7 @@ const LOOK_AGAIN_MS = 5_000;
 export interface ExecutorOptions {
   readonly store: DeploymentStore;
   readonly bus: Bus;
-  readonly clock: Clock;
-  readonly serviceClock: ServiceClock;
+  readonly clock: ServiceClock;
   readonly logger: Logger;
   readonly ackTimeoutMs: number;
   readonly deadlines: Pick<DeadlineSweeper, "note">;
@@ -130,8 +128,8 @@ export class DeploymentExecutor {
 
   /** Ends deployments whose deadline has passed, at most `MAX_EXPIRED_PER_SWEEP`. Returns when the next one is due. */
   async expireDue(): Promise<number | undefined> {
-    const { store, serviceClock } = this.#options;
-    const nowMs = serviceClock.serviceNow();
+    const { store, clock } = this.#options;
+    const nowMs = clock.serviceNow();
     // Every instance asks every second, and hardly ever finds anything: that costs one statement.
     const dueMs = await store.findNextDue();
     if (dueMs === undefined || dueMs > nowMs) return dueMs;
@@ -163,9 +161,9 @@ export class DeploymentExecutor {
       return await change;
     } catch (error) {
       if (error instanceof StoreUnavailableError) {
-        const { bus, deadlines, serviceClock, onUnknownResult } = this.#options;
+        const { bus, deadlines, clock, onUnknownResult } = this.#options;
         bus.publish(eventsTopic(id));
-        deadlines.note(serviceClock.serviceNow() + LOOK_AGAIN_MS);
+        deadlines.note(clock.serviceNow() + LOOK_AGAIN_MS);
         onUnknownResult();
       }
       throw error;
@@ -173,9 +171,9 @@ export class DeploymentExecutor {
   }
 
   #time(holder: string | undefined): ChangeTime {
-    const { clock, serviceClock, ackTimeoutMs, isUnresponsive } = this.#options;
+    const { clock, ackTimeoutMs, isUnresponsive } = this.#options;
     const isHolderUnresponsive = holder !== undefined && isUnresponsive?.(holder) === true;
-    return { nowMs: clock.now(), serviceNowMs: serviceClock.serviceNow(), ackTimeoutMs, isHolderUnresponsive };
+    return { nowMs: clock.now(), serviceNowMs: clock.serviceNow(), ackTimeoutMs, isHolderUnresponsive };
   }
 
   #follow({ after, effects }: Step<Deployment | undefined>): void {

@@ -1,4 +1,3 @@
-import type { Clock } from "../../lib/clock.ts";
 import { Latch } from "../../lib/latch.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Bus } from "../bus/bus.ts";
@@ -25,8 +24,7 @@ export interface CoordinatorOptions {
   readonly attempts: Attempts;
   readonly output: AppOutput;
   readonly sealer: Sealer;
-  readonly clock: Clock;
-  readonly serviceClock: ServiceClock;
+  readonly clock: ServiceClock;
   readonly logger: Logger;
   readonly instanceId: string;
 }
@@ -90,10 +88,10 @@ export class FleetCoordinator implements AsyncDisposable {
   }
 
   async #acquire(): Promise<boolean> {
-    const { store, serviceClock, instanceId, logger } = this.#options;
+    const { store, clock, instanceId, logger } = this.#options;
     if (!store.isShared) return true;
     try {
-      const nowMs = Math.floor(serviceClock.serviceNow());
+      const nowMs = Math.floor(clock.serviceNow());
       return (await store.leases.acquire(LEASE, instanceId, nowMs, nowMs + LEASE_MS)) !== undefined;
     } catch (error) {
       logStoreError(logger, error, { lease: LEASE }, "cannot renew or release a lease");

@@ -1,4 +1,3 @@
-import type { Clock } from "../../lib/clock.ts";
 import type { RevisionRequest } from "../../protocol/fleets/revision.ts";
 import type { RolloutRequest } from "../../protocol/fleets/rollout.ts";
 import type { Bus } from "../bus/bus.ts";
@@ -25,8 +24,7 @@ export interface FleetsOptions {
   readonly images: ImageResolver;
   readonly deployments: Deployments;
   readonly bus: Bus;
-  readonly clock: Clock;
-  readonly serviceClock: ServiceClock;
+  readonly clock: ServiceClock;
 }
 
 /** What people do with fleets. It writes to the store and wakes the coordinator, which carries it out. */

@@ -1,4 +1,3 @@
-import type { Clock } from "../../lib/clock.ts";
 import { Latch } from "../../lib/latch.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
@@ -25,8 +24,7 @@ export interface MemberJudgeOptions {
   readonly store: Pick<Store, "fleets" | "members" | "rollouts">;
   readonly sealer: Sealer;
   readonly accountId: string;
-  readonly clock: Clock;
-  readonly serviceClock: ServiceClock;
+  readonly clock: ServiceClock;
   readonly logger: Logger;
   /** Called when members are to be repaired by the upkeep of their fleets. */
   readonly onRepair: (assetUuids: readonly string[]) => void;
@@ -140,7 +138,7 @@ export class MemberJudge implements Disposable {
   }
 
   #time(): FactsTime {
-    const { clock, serviceClock } = this.#options;
-    return { now: Math.floor(clock.now() / 1000), serviceNowMs: Math.floor(serviceClock.serviceNow()) };
+    const { clock } = this.#options;
+    return { now: Math.floor(clock.now() / 1000), serviceNowMs: Math.floor(clock.serviceNow()) };
   }
 }

@@ -2,7 +2,6 @@ import { EdgeError } from "../../protocol/errors/errors.ts";
 import { invalidRequest } from "../../protocol/errors/request-error.ts";
 import type { RolloutRequest } from "../../protocol/fleets/rollout.ts";
 import { type RolloutStrategy, updateStrategy } from "../../protocol/fleets/rollout-strategy.ts";
-import type { Clock } from "../../lib/clock.ts";
 import { termsOfSelector } from "../core/selector-terms.ts";
 import { neededVariables } from "../core/fleets/attempt.ts";
 import { type Fleet, type Goal, goalOf, ownedContent } from "../core/fleets/fleet.ts";
@@ -38,8 +37,7 @@ const MAX_WAITS = 20;
 export interface PlanOptions {
   readonly store: Pick<Store, "assets" | "fleets" | "rollouts">;
   readonly sealer: Sealer;
-  readonly clock: Clock;
-  readonly serviceClock: Pick<ServiceClock, "serviceNow">;
+  readonly clock: ServiceClock;
 }
 
 /** A member with what a rollout finds there. */
@@ -160,9 +158,9 @@ async function findPlan({ store, clock }: PlanOptions, fleet: Fleet, id: string)
   return plan;
 }
 
-async function listCandidates({ store, clock, serviceClock }: PlanOptions, fleet: Fleet): Promise<Candidate[]> {
+async function listCandidates({ store, clock }: PlanOptions, fleet: Fleet): Promise<Candidate[]> {
   const terms = termsOfSelector(fleet.selector);
-  const time = { now: Math.floor(clock.now() / 1000), serviceNowMs: Math.floor(serviceClock.serviceNow()) };
+  const time = { now: Math.floor(clock.now() / 1000), serviceNowMs: Math.floor(clock.serviceNow()) };
   const members: Candidate[] = [];
   for (let after: string | undefined; ;) {
     const page = await store.fleets.listCandidates(fleet, terms, time, MEMBERS_AT_ONCE, after);

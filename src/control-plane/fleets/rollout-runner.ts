@@ -1,4 +1,3 @@
-import type { Clock } from "../../lib/clock.ts";
 import { Latch } from "../../lib/latch.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { TargetState } from "../../protocol/fleets/rollout.ts";
@@ -45,8 +44,7 @@ export interface RunnerOptions {
   readonly attempts: Attempts;
   readonly output: AppOutput;
   readonly sealer: Sealer;
-  readonly clock: Clock;
-  readonly serviceClock: ServiceClock;
+  readonly clock: ServiceClock;
   readonly logger: Logger;
   /** Called when the fleet's stable revision may have changed. */
   readonly onFleetChanged: (fleetId: string) => void;
@@ -156,7 +154,7 @@ export class RolloutRunner {
   }
 
   async #prepare(): Promise<Round | undefined> {
-    const { store, clock, serviceClock, sealer } = this.#options;
+    const { store, clock, sealer } = this.#options;
     const rollout = this.#fence
       ? await store.rollouts.findRollout(this.#rolloutId)
       : await store.rollouts.takeUp(this.#rolloutId);
@@ -173,7 +171,7 @@ export class RolloutRunner {
     if (!parsed.ok) throw new Error(`the selector of fleet ${fleet.id} is not valid: ${parsed.reason}`);
     const nowMs = clock.now();
     const now = Math.floor(nowMs / 1000);
-    const time = { now, serviceNowMs: Math.floor(serviceClock.serviceNow()) };
+    const time = { now, serviceNowMs: Math.floor(clock.serviceNow()) };
     const scope = { ...time, rolloutId: rollout.id, fleetId: fleet.id, apps: fleet.apps };
     const { contents } = this.#contents;
     return {

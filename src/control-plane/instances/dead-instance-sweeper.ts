@@ -1,5 +1,4 @@
 import type { Logger } from "../../lib/logger.ts";
-import type { Clock } from "../../lib/clock.ts";
 import { type Instance, INSTANCE_LEASE_MS } from "../store/instances.ts";
 import type { SessionFence } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
@@ -35,8 +34,7 @@ const KEEP_MS = 3_600_000;
 export interface DeadInstanceSweeperOptions {
   readonly store: Pick<Store, "instances" | "isShared" | "leases" | "sessions">;
   readonly instanceId: string;
-  readonly clock: Pick<Clock, "now">;
-  readonly serviceClock: ServiceClock;
+  readonly clock: ServiceClock;
   readonly logger: Logger;
   /** Is told which instances do not respond. */
   readonly unresponsive: UnresponsiveInstances;
@@ -87,8 +85,8 @@ export class DeadInstanceSweeper {
 
   /** Returns false if another instance has taken over that work. */
   async #endSessions({ id, isStopping, leaseUntilMs }: Instance): Promise<boolean> {
-    const { store, logger, clock, serviceClock, listBusyAssets, noteLost } = this.#options;
-    const renewedAt = unixTimeOf(renewedAtMs(leaseUntilMs), serviceClock, clock);
+    const { store, logger, clock, listBusyAssets, noteLost } = this.#options;
+    const renewedAt = unixTimeOf(renewedAtMs(leaseUntilMs), clock);
     let count = 0;
     let busy: ReadonlySet<string> | undefined;
     for (;;) {
@@ -112,7 +110,7 @@ export class DeadInstanceSweeper {
   }
 
   get #nowMs(): number {
-    return Math.floor(this.#options.serviceClock.serviceNow());
+    return Math.floor(this.#options.clock.serviceNow());
   }
 }
 

@@ -1,4 +1,3 @@
-import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { KeyedLock } from "../../lib/keyed-lock.ts";
 import type { LeaseStore } from "../store/leases.ts";
@@ -13,8 +12,7 @@ export interface LeaseLockOptions {
   /** `undefined` if this instance is alone. */
   readonly leases: LeaseStore | undefined;
   readonly instanceId: string;
-  readonly clock: Clock;
-  readonly serviceClock: ServiceClock;
+  readonly clock: ServiceClock;
   readonly logger: Logger;
 }
 
@@ -45,8 +43,8 @@ export class LeaseLock {
   }
 
   async #renew(leases: LeaseStore, name: string): Promise<boolean> {
-    const { instanceId, serviceClock } = this.#options;
-    const nowMs = Math.floor(serviceClock.serviceNow());
+    const { instanceId, clock } = this.#options;
+    const nowMs = Math.floor(clock.serviceNow());
     return (await leases.acquire(name, instanceId, nowMs, nowMs + LEASE_MS)) !== undefined;
   }
 

@@ -1,4 +1,4 @@
-import { type Clock, unixNow } from "../../lib/clock.ts";
+import { unixNow } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { VERSION } from "../../lib/version.ts";
 import { type Instance, INSTANCE_LEASE_MS as LEASE_MS } from "../store/instances.ts";
@@ -24,8 +24,7 @@ const OTHER_DATABASE_MESSAGE =
 export interface MembershipOptions {
   readonly store: Pick<Store, "isShared" | "idempotency" | "instances" | "leases" | "sessions">;
   readonly instanceId: string;
-  readonly clock: Clock;
-  readonly serviceClock: ServiceClock;
+  readonly clock: ServiceClock;
   readonly logger: Logger;
   /**
    * Resumes what was unfinished when the service was last there.
@@ -82,7 +81,7 @@ export class Membership {
    * lease; the last instance ends all sessions.
    */
   async leave(): Promise<void> {
-    const { store, instanceId, clock, serviceClock } = this.#options;
+    const { store, instanceId, clock } = this.#options;
     this.#isLeaving = true;
     this.#timer?.[Symbol.dispose]();
     await this.#renewing;
@@ -95,11 +94,11 @@ export class Membership {
       }
     }
     await store.sessions.closeAll(instanceId, unixNow(clock));
-    await store.instances.leave(instanceId, Math.floor(serviceClock.serviceNow()));
+    await store.instances.leave(instanceId, Math.floor(clock.serviceNow()));
   }
 
   get #nowMs(): number {
-    return Math.floor(this.#options.serviceClock.serviceNow());
+    return Math.floor(this.#options.clock.serviceNow());
   }
 
   async #join(): Promise<void> {
@@ -115,13 +114,13 @@ export class Membership {
   }
 
   async #enter(others: readonly Instance[]): Promise<void> {
-    const { store, instanceId: id, clock, serviceClock, recover, logger } = this.#options;
+    const { store, instanceId: id, clock, recover, logger } = this.#options;
     const { instances, sessions } = store;
     const { identity, knownIdentity, aliveAtMs } = await instances.findState();
     const isOtherDatabase = knownIdentity !== undefined && identity !== knownIdentity;
     if (others.length === 0) {
       // Sessions on record are those of processes that are gone.
-      await sessions.closeAll(undefined, aliveAtMs && unixTimeOf(aliveAtMs, serviceClock, clock));
+      await sessions.closeAll(undefined, aliveAtMs && unixTimeOf(aliveAtMs, clock));
       for (const { id: old } of await instances.list()) if (old !== id) await instances.leave(old, 0);
     }
     if (others.length === 0 || isOtherDatabase) {

@@ -1,22 +1,16 @@
 import type { Clock } from "../../lib/clock.ts";
 
-/** Time for deadlines: close to the time of day, but never jumps while the service runs. */
-export interface ServiceClock {
-  /** Milliseconds. */
+/** The clock of a server: the time of records, and beside it that of deadlines. */
+export interface ServiceClock extends Clock {
+  /** Time for deadlines, in milliseconds: close to the time of day, but never jumps while the service runs. */
   serviceNow(): number;
 }
 
 /**
- * Returns the time of day, in Unix seconds, of a time of the service's clock that is over. How long ago that is does not depend
- * on what became of the time of day since.
+ * Returns the time of day, in Unix seconds, of a time for deadlines that is over. How long ago that is does not depend on what
+ * became of the time of day since.
  */
-export function unixTimeOf(serviceMs: number, serviceClock: ServiceClock, clock: Pick<Clock, "now">): number {
-  const ageMs = Math.max(0, serviceClock.serviceNow() - serviceMs);
+export function unixTimeOf(serviceMs: number, clock: Pick<ServiceClock, "now" | "serviceNow">): number {
+  const ageMs = Math.max(0, clock.serviceNow() - serviceMs);
   return Math.max(0, Math.floor((clock.now() - ageMs) / 1000));
-}
-
-/** Returns a service clock for one process. A deadline on record is measured anew when the next process starts. */
-export function localServiceClock(clock: Pick<Clock, "now" | "monotonic">): ServiceClock {
-  const offset = clock.now() - clock.monotonic();
-  return { serviceNow: () => clock.monotonic() + offset };
 }

@@ -6,7 +6,7 @@ import type { ServiceClock } from "./service-clock.ts";
 export interface SharedRoleOptions {
   readonly store: Pick<Store, "isShared" | "leases">;
   readonly instanceId: string;
-  readonly serviceClock: ServiceClock;
+  readonly clock: Pick<ServiceClock, "serviceNow">;
   readonly logger: Logger;
   /** Name of the lease, one of a bounded number: it stays on record. */
   readonly lease: string;
@@ -24,9 +24,9 @@ export class SharedRole {
 
   /** Takes or renews the lease. Returns false while another instance has it. */
   async acquire(): Promise<boolean> {
-    const { store, instanceId, serviceClock, lease, leaseMs } = this.#options;
+    const { store, instanceId, clock, lease, leaseMs } = this.#options;
     if (!store.isShared) return true;
-    const nowMs = Math.floor(serviceClock.serviceNow());
+    const nowMs = Math.floor(clock.serviceNow());
     return (await store.leases.acquire(lease, instanceId, nowMs, nowMs + leaseMs)) !== undefined;
   }
 

@@ -1,4 +1,3 @@
-import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { LeasedLoop } from "../instances/leased-loop.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
@@ -21,8 +20,7 @@ const BATCH = 4;
 export interface PlanWatcherOptions {
   readonly store: Pick<Store, "isShared" | "leases" | "dataPlans">;
   readonly plans: DataPlans;
-  readonly clock: Clock;
-  readonly serviceClock: ServiceClock;
+  readonly clock: ServiceClock;
   readonly logger: Logger;
   readonly instanceId: string;
 }

@@ -1,4 +1,3 @@
-import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { LeaseLock } from "../instances/lease-lock.ts";
 import { LeasedLoop } from "../instances/leased-loop.ts";
@@ -30,8 +29,7 @@ export interface SimWatcherOptions {
   readonly store: Pick<Store, "isShared" | "leases" | "sims" | "assets">;
   readonly simOperators: SimOperators;
   readonly locks: LeaseLock;
-  readonly clock: Clock;
-  readonly serviceClock: ServiceClock;
+  readonly clock: ServiceClock;
   readonly logger: Logger;
   readonly instanceId: string;
   /** How often each SIM is read at its operator, in milliseconds. */

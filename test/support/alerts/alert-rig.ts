@@ -4,7 +4,6 @@ import type { AlertMessage } from "../../../src/control-plane/alerts/message.ts"
 import { Messenger } from "../../../src/control-plane/alerts/messenger.ts";
 import type { DeliveryAnswer } from "../../../src/control-plane/core/alerts/delivery.ts";
 import type { Asset } from "../../../src/control-plane/core/asset.ts";
-import { localServiceClock } from "../../../src/control-plane/instances/service-clock.ts";
 import type { StoredChannel } from "../../../src/control-plane/store/alerts.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { createLogger } from "../../../src/lib/logger.ts";
@@ -42,7 +41,7 @@ export class AlertRig implements AsyncDisposable {
     await this.stop();
     const logger = await createLogger({ name: "edge-control", level: "fatal" });
     const instanceId = `ins_${++this.#starts}`;
-    const shared = { store, clock: this.clock, serviceClock: localServiceClock(this.clock), logger, instanceId };
+    const shared = { store, clock: this.clock, logger, instanceId };
     const send = async ({ name }: StoredChannel, message: AlertMessage, id: string, signal: AbortSignal) => {
       this.received.push({ atMs: this.clock.now(), channel: name, id, message });
       return this.answer(name, signal);

@@ -4,10 +4,9 @@ import { codeOf, type Deployment, type DeploymentChange } from "../../../src/con
 import { CredentialCache } from "../../../src/control-plane/deployments/credentials.ts";
 import { DeadlineSweeper } from "../../../src/control-plane/deployments/deadline-sweeper.ts";
 import { DeploymentExecutor } from "../../../src/control-plane/deployments/executor.ts";
-import { localServiceClock } from "../../../src/control-plane/instances/service-clock.ts";
 import type { DeploymentUpdate } from "../../../src/control-plane/store/deployments.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
-import type { Clock } from "../../../src/lib/clock.ts";
+import type { ServiceClock } from "../../../src/control-plane/instances/service-clock.ts";
 import { createLogger } from "../../../src/lib/logger.ts";
 import { receivedDeployment } from "../deployment-record.ts";
 import { createDeployment, updateDeployment } from "../store-deployment.ts";
@@ -29,7 +28,7 @@ export interface DeadlineRig extends AsyncDisposable {
 
 /** @param intercept called before each look for the next deadline */
 export async function startDeadlineRig(
-  clock: Clock,
+  clock: ServiceClock,
   intercept: () => Promise<void> = async () => {},
   pollMs?: number,
 ): Promise<DeadlineRig> {
@@ -54,10 +53,8 @@ export async function startDeadlineRig(
   });
   const logger = await createLogger({ name: "test", level: "fatal" });
   const bus = new InProcessBus();
-  const serviceClock = localServiceClock(clock);
   const sweeper: DeadlineSweeper = new DeadlineSweeper({
     clock,
-    serviceClock,
     logger,
     expireDue: () => executor.expireDue(),
     pollMs,
@@ -66,14 +63,13 @@ export async function startDeadlineRig(
     store,
     bus,
     clock,
-    serviceClock,
     logger,
     ackTimeoutMs: 10_000,
     deadlines: sweeper,
     credentials: new CredentialCache(),
     onUnknownResult: () => {},
   });
-  const time = () => ({ nowMs: clock.now(), serviceNowMs: serviceClock.serviceNow(), ackTimeoutMs: 10_000 });
+  const time = () => ({ nowMs: clock.now(), serviceNowMs: clock.serviceNow(), ackTimeoutMs: 10_000 });
   return {
     sweeper,
     executor,

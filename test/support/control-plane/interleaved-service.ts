@@ -2,7 +2,6 @@ import { commandOf } from "../deployment-record.ts";
 import type { Asset } from "../../../src/control-plane/core/asset.ts";
 import { type Deployment, isFinished } from "../../../src/control-plane/core/deployment.ts";
 import type { DeploymentsOptions } from "../../../src/control-plane/deployments/deployments.ts";
-import { localServiceClock } from "../../../src/control-plane/instances/service-clock.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import type { Logger } from "../../../src/lib/logger.ts";
@@ -75,7 +74,6 @@ export class InterleavedService implements SimulatedWorld {
     this.#isAlone = instances === 1;
     this.options = {
       clock: this.clock,
-      serviceClock: localServiceClock(this.clock),
       logger,
       gateway: { credentials: () => Promise.resolve(undefined) },
       findObstacle: async () => undefined,

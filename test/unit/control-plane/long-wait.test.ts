@@ -9,7 +9,7 @@ beforeEach(() => void vi.useFakeTimers({ now: T0, toFake: ["setTimeout", "clearT
 afterEach(() => void vi.useRealTimers());
 
 test("a deployment that waits a month for its data budget ends only after that", async () => {
-  await using rig = await startDeadlineRig(systemClock);
+  await using rig = await startDeadlineRig({ ...systemClock, serviceNow: () => systemClock.monotonic() });
   await rig.receive();
   await rig.change({ state: acknowledged() });
   const waiting = {

@@ -21,8 +21,7 @@ test("a change that is stored has its entry, whether or not those after it are",
   await store.assets.registerAsset({ ...asset, supersim: someSuperSim(), prosim: undefined }, new Uint8Array([1]));
   const { logger } = captureLogText();
   const clock = new FakeClock();
-  const serviceClock = { serviceNow: () => clock.now() };
-  const locks = new LeaseLock({ leases: undefined, instanceId: "ins_1", clock, serviceClock, logger });
+  const locks = new LeaseLock({ leases: undefined, instanceId: "ins_1", clock, logger });
   const simOperator = new StoredSimOperator(store.usage);
   const updater = new AssetUpdater({
     store,
@@ -63,8 +62,7 @@ test("when the server stops, an update that has begun tells what it did, and one
   const stopping = new AbortController();
   const { logger } = captureLogText();
   const clock = new FakeClock();
-  const serviceClock = { serviceNow: () => clock.now() };
-  const locks = new LeaseLock({ leases: undefined, instanceId: "ins_1", clock, serviceClock, logger });
+  const locks = new LeaseLock({ leases: undefined, instanceId: "ins_1", clock, logger });
   const parts = { store, simOperators: soleOperator(operator), locks, clock, logger, stopping: stopping.signal };
   const updater = new AssetUpdater(parts);
   operator.beforeCall = async (call) => {

@@ -4,7 +4,6 @@ import type { NewDeployment } from "../../../../src/control-plane/core/deploymen
 import type { Fact } from "../../../../src/control-plane/core/next.ts";
 import { CredentialCache } from "../../../../src/control-plane/deployments/credentials.ts";
 import { DeploymentExecutor, eventsTopic } from "../../../../src/control-plane/deployments/executor.ts";
-import { localServiceClock } from "../../../../src/control-plane/instances/service-clock.ts";
 import { StaleSessionError } from "../../../../src/control-plane/store/sessions.ts";
 import { openStore } from "../../../../src/control-plane/store/sqlite/open-store.ts";
 import { StoreUnavailableError } from "../../../../src/control-plane/store/unavailable.ts";
@@ -64,7 +63,6 @@ async function setUp() {
     store,
     bus,
     clock,
-    serviceClock: localServiceClock(clock),
     logger: await createLogger({ name: "test", level: "fatal" }),
     ackTimeoutMs: ACK_TIMEOUT_MS,
     deadlines: { note: (dueMs) => followed.push(`deadline in ${dueMs - T0}`) },

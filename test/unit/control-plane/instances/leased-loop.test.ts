@@ -24,7 +24,7 @@ function roles() {
     new SharedRole({
       store: { isShared, leases },
       instanceId,
-      serviceClock: { serviceNow: () => nowMs },
+      clock: { serviceNow: () => nowMs },
       logger,
       lease: "work",
       leaseMs: 100,

@@ -57,12 +57,10 @@ class Instance {
       if (this.isPaused) await new Promise<never>(() => undefined);
       if (this.isCut) throw new Error("the store cannot be reached");
     });
-    const serviceClock = { serviceNow: () => clock.now() };
     this.sweeper = new DeadInstanceSweeper({
       store: own,
       instanceId: id,
       clock,
-      serviceClock,
       logger,
       unresponsive: this.unresponsive,
       listBusyAssets: async () => new Set(uuids.slice(0, 2)),
@@ -75,7 +73,6 @@ class Instance {
       store: { isShared, instances, idempotency: own.idempotency, leases: own.leases, sessions: own.sessions },
       instanceId: id,
       clock,
-      serviceClock,
       logger,
       recover: async (isOtherDatabase, onProgress) => {
         database.knownIdentity = database.identity;

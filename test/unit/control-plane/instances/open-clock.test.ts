@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openClocks } from "../../../../src/control-plane/instances/open-clocks.ts";
+import { openClock } from "../../../../src/control-plane/instances/open-clock.ts";
 import { DELETE_AFTER_MS, FOLLOW_AFTER_MS, type TimeMark } from "../../../../src/lib/steady-time.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 import { captureLog } from "../../../support/link/log-capture.ts";
@@ -28,7 +28,7 @@ function newDatabase() {
     },
   };
   const start = (instanceId: string) =>
-    openClocks({ store: store as never, instanceId, clock: world, logger: captureLog().logger });
+    openClock({ store: store as never, instanceId, clock: world, logger: captureLog().logger });
   return { world, state, start };
 }
 
@@ -37,20 +37,20 @@ test("instances that share a database do not follow its clock where it jumps, an
   using one = await start("ins_1");
   using other = await start("ins_2");
   const times = () =>
-    [one, other].flatMap(({ clock }) => [clock.now(), clock.deletionTime()].map((ms) => ms - world.now()));
+    [one, other].flatMap((clock) => [clock.now(), clock.deletionTime()].map((ms) => ms - world.now()));
   await world.advance(60_000);
   expect(times()).toEqual([0, 0, 0, 0]);
   state.aheadMs = TEN_YEARS;
   await world.advance(75_000);
   expect(times()).toEqual([0, 0, 0, 0]);
-  expect(one.clock.unbelievedJump()).toMatchObject({ ms: TEN_YEARS });
+  expect(one.unbelievedJump()).toMatchObject({ ms: TEN_YEARS });
   // One that starts meanwhile deletes nothing, and is right as soon as the database is.
   using late = await start("ins_3");
-  expect(late.clock.deletionTime() - world.now()).toBeLessThan(60_000);
+  expect(late.deletionTime() - world.now()).toBeLessThan(60_000);
   const before = state.setBack;
   state.aheadMs = 0;
   await world.advance(75_000);
-  expect([...times(), late.clock.now() - world.now()]).toEqual([0, 0, 0, 0, 0]);
+  expect([...times(), late.now() - world.now()]).toEqual([0, 0, 0, 0, 0]);
   expect(state.setBack).toBe(before + 1);
 });
 
@@ -61,9 +61,9 @@ test("a clock of the database that stays where it jumped is believed by all at t
   await world.advance(60_000);
   state.aheadMs = TEN_YEARS;
   await world.advance(FOLLOW_AFTER_MS - 60_000);
-  expect([one, other].map(({ clock }) => clock.now() - world.now())).toEqual([0, 0]);
+  expect([one, other].map((clock) => clock.now() - world.now())).toEqual([0, 0]);
   await world.advance(3 * 60_000);
-  expect([one, other].map(({ clock }) => clock.now() - world.now())).toEqual([TEN_YEARS, TEN_YEARS]);
+  expect([one, other].map((clock) => clock.now() - world.now())).toEqual([TEN_YEARS, TEN_YEARS]);
   await world.advance(DELETE_AFTER_MS);
-  expect([one, other].map(({ clock }) => clock.deletionTime() - world.now())).toEqual([TEN_YEARS, TEN_YEARS]);
+  expect([one, other].map((clock) => clock.deletionTime() - world.now())).toEqual([TEN_YEARS, TEN_YEARS]);
 });
