@@ -1,6 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
-import type { AppFile } from "../../protocol/apps/app-files.ts";
-import { describeFiles } from "../deploy/app-files.ts";
 import { replacementOf } from "../../protocol/apps/app-update.ts";
 import { MASK } from "../../lib/redact.ts";
 import type { RequestedAppSpec } from "../../protocol/apps/app-spec.ts";
@@ -41,9 +38,8 @@ export function updateFor(desired: RequestedAppSpec, current: AppDocument): AppD
     ...replacementOf(desired),
     environments: desired.environments.map((entry) => (isKept(entry) ? { key: entry.key, secret: true } : entry)),
   };
-  const files = desired.files && filesToSend(desired.files, current);
   return Object.fromEntries(
-    Object.entries({ ...replacement, ...(files && { files }) }).filter(([field, value]) => {
+    Object.entries(replacement).filter(([field, value]) => {
       if (field === "project" && value === null) return false;
       if (field === "image") return value !== inForce["image"] || asksRegistry(desired);
       return value !== null || current[field] !== undefined;
@@ -54,16 +50,6 @@ export function updateFor(desired: RequestedAppSpec, current: AppDocument): AppD
 /** Whether a variable keeps the value it has on the device. */
 function isKept({ value, secret }: RequestedAppSpec["environments"][number]): boolean {
   return secret === true && value === MASK;
-}
-
-/** A file that the device has already is sent without its content, which it keeps. */
-function filesToSend(files: readonly AppFile[], current: AppDocument): AppDocument[] {
-  const known = entriesOf(current["files"]);
-  return files.map((file) => {
-    const [described] = describeFiles([file]);
-    const isKnown = file.secret !== true && known.some((entry) => isDeepStrictEqual(entry, described));
-    return isKnown ? { target: file.target } : file;
-  });
 }
 
 /** A field of an app that an update keeps. */

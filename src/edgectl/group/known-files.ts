@@ -26,9 +26,15 @@ export function withoutKnownFiles(request: GroupRequest, installed: readonly Ins
 
 function withHashes(entry: RequestedApp, installed: readonly InstalledFiles[]): RequestedApp {
   const { name, files } = entry.app;
-  const known = knownHashes(installed.find((app) => app.name === name)?.spec["files"]);
-  if (!files || known.size === 0) return entry;
-  return { ...entry, app: { ...entry.app, files: files.map((file) => withHash(file, known)) } };
+  if (!files) return entry;
+  const known = installed.find((app) => app.name === name)?.spec["files"];
+  return { ...entry, app: { ...entry.app, files: withKnownHashes(files, known) } };
+}
+
+/** Returns files with hashes in place of the contents that the app has. @param installed the app's files, as the device reports them */
+export function withKnownHashes(files: readonly AppFile[], installed: unknown): AppFile[] {
+  const known = knownHashes(installed);
+  return files.map((file) => withHash(file, known));
 }
 
 /** Whether the device refuses a hash: the app's file is another one by now, or its content is lost. */

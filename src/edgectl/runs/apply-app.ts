@@ -8,6 +8,7 @@ import { EXIT, Failure, usageFailure } from "../failure.ts";
 import { renderPlan } from "../views/plan-view.ts";
 import type { DiffOptions } from "../apply/diff.ts";
 import type { AppDocument } from "../../protocol/apps/fields-in-force.ts";
+import { isUnknownFile, withKnownHashes } from "../group/known-files.ts";
 import { type AppPlan, planApp, secretsToGive, updateFor } from "../apply/plan.ts";
 import type { DesiredApp } from "../apply/read-app-file.ts";
 
@@ -50,7 +51,7 @@ export async function applyApp(
     if (plan.change === "none") return;
     if (!options.dryRun && !options.yes) await confirmApply(context, asset);
     try {
-      await requestDeployment(context, client, asset, requestFor(asset, desired, current, options.dryRun), options);
+      await deploy(context, client, asset, { desired, current }, options);
       return;
     } catch (error) {
       const isOvertaken = error instanceof Failure && error.code !== undefined && error.code === OVERTAKEN[plan.change];
@@ -59,6 +60,32 @@ export async function applyApp(
         `Another client ${plan.change === "create" ? "deployed" : "removed"} ${plan.app} meanwhile. Comparing again.`,
       );
     }
+  }
+}
+
+interface Change {
+  readonly desired: DesiredApp;
+  readonly current: AppDocument | undefined;
+}
+
+/** Requests the change. Contents that the device has according to its report are sent if it does not have them after all. */
+async function deploy(
+  context: Context,
+  client: ApiClient,
+  asset: string,
+  { desired, current }: Change,
+  options: ApplyOptions,
+): Promise<void> {
+  const request = (app: DesiredApp) =>
+    requestDeployment(context, client, asset, requestFor(asset, app, current, options.dryRun), options);
+  const { files } = desired.spec;
+  if (!files || !current) return await request(desired);
+  try {
+    const short = withKnownHashes(files, current["files"]);
+    await request({ ...desired, spec: { ...desired.spec, files: short } });
+  } catch (error) {
+    if (!isUnknownFile(error)) throw error;
+    await request(desired);
   }
 }
 

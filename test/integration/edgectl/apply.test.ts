@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -17,6 +18,8 @@ function installed(spec: object): Respond {
   return json(200, { name: "web", image: "web:1", spec: { ...FILE, ...spec }, ...state });
 }
 
+const filesOf = (body: Readonly<Record<string, unknown>>) => body["files"];
+
 async function setUp() {
   const service = await startScriptedService();
   const user = await edgectlUser();
@@ -30,6 +33,7 @@ async function setUp() {
     /** The requests that change something, as method and path. */
     changes: () => changes().map(({ method, path }) => `${method} ${path}`),
     body: () => JSON.parse(changes().at(-1)?.body ?? "null") as unknown,
+    bodies: () => changes().map(({ body }) => JSON.parse(body) as Readonly<Record<string, unknown>>),
     async apply(app: unknown, ...flags: string[]): ReturnType<EdgectlUser["run"]> {
       await writeFile(file, typeof app === "string" ? app : JSON.stringify(app));
       return user.run(["apply", "GW-1", "-f", file, ...flags], { env });
@@ -94,6 +98,29 @@ describe("edgectl apply", () => {
       stderr: expect.stringContaining("The secret TOKEN has no value"),
     });
     expect(rig.changes()).toEqual([`PATCH ${WEB}`]);
+  });
+
+  test("sends the hash of a file that the device has, and its content where it does not have it after all", async () => {
+    await using rig = await setUp();
+    const content = "listener 1883\n".repeat(20);
+    const sha256 = createHash("sha256").update(content).digest("hex");
+    const files = [{ target: "/etc/a.conf", size: content.length, sha256, mode: "0444" }];
+    const issues = [{ path: "files[0].sha256", reason: "is not that of a content" }];
+    const invalid = { step: "checking", message: "Invalid.", code: "InvalidRequest", details: { issues } };
+    rig.service.on(`GET ${WEB}`, installed({ image: "web:0", files }));
+    rig.service.on(
+      `PATCH ${WEB}`,
+      stream([event(1, { status: "Fail", ...invalid })]),
+      stream([event(1, SUCCESS)]),
+      stream([event(1, { status: "Fail", ...invalid, details: { issues: [{ path: "image", reason: "is none" }] } })]),
+    );
+    const file = { ...FILE, files: [{ target: "/etc/a.conf", content }] };
+    expect((await rig.apply(file, "--yes")).code).toBe(0);
+    expect(rig.bodies().map(filesOf)).toEqual([[{ target: "/etc/a.conf", sha256 }], file.files]);
+
+    // Another refusal is the end.
+    expect((await rig.apply(file, "--yes")).code).toBe(1);
+    expect(rig.bodies()).toHaveLength(3);
   });
 
   test("--dry-run shows the difference and has the device check it", async () => {

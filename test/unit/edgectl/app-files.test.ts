@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { diffApp } from "../../../src/edgectl/apply/diff.ts";
+import { withKnownHashes } from "../../../src/edgectl/group/known-files.ts";
 import { updateFor } from "../../../src/edgectl/apply/plan.ts";
 import { describeFiles, keptFiles, parseFileOption, readAppFiles } from "../../../src/edgectl/deploy/app-files.ts";
 import { parseRequestedAppSpec } from "../../../src/protocol/apps/app-spec.ts";
@@ -92,16 +93,24 @@ it("apply compares files by their hashes, and leaves secrets to the device", () 
   expect(JSON.stringify(diffApp({}, appWith([FILE, SECRET]), show))).not.toContain("bbbbbbbb");
 });
 
-it("apply sends no content that the device has already", () => {
-  const current = reported([FILE, SECRET]);
-  const desired = appWith([FILE, { ...SECRET, target: "/run/c" }, { ...FILE, target: "/etc/new" }, SECRET]);
-  expect(updateFor(desired, current)["files"]).toEqual([
-    { target: "/etc/a.conf" },
-    { ...SECRET, target: "/run/c" },
-    { ...FILE, target: "/etc/new" },
-    SECRET,
+it("apply sends the hashes of contents that the app has at these targets, but of secrets and of what is as short", () => {
+  const long = { ...FILE, content: "a".repeat(200) };
+  const secret = { ...SECRET, content: "b".repeat(200) };
+  const { sha256 } = describeFiles([long])[0] ?? {};
+  const short = { ...FILE, target: "/etc/short" };
+  const files = [long, { ...long, target: "/etc/new" }, { ...long, mode: "0400" }, secret, short];
+  expect(withKnownHashes(files, describeFiles([long, secret, short]))).toEqual([
+    { target: "/etc/a.conf", mode: "440", sha256 },
+    files[1],
+    { target: "/etc/a.conf", mode: "0400", sha256 },
+    secret,
+    short,
   ]);
-  expect(updateFor(appWith(undefined), current)["files"]).toBeNull();
+  expect(withKnownHashes(files, undefined)).toEqual(files);
+});
+
+it("an app without files in its file has none", () => {
+  expect(updateFor(appWith(undefined), reported([FILE]))["files"]).toBeNull();
 });
 
 it("an update that adds a file keeps the others", () => {
