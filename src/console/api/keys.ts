@@ -16,6 +16,11 @@ export const KEYS = {
   sims: ["sims"],
   /** The SIMs of one asset, with their allowances and usage. What its device does changes none of it. */
   simsOf: (assetId: string) => ["sims-of", assetId],
+  /** Alerts of the account, those of one asset too. */
+  alerts: ["alerts"],
+  silences: ["silences"],
+  alertSettings: ["alert-settings"],
+  alertDeliveries: ["alert-deliveries"],
   enrolmentSettings: ["enrolment-settings"],
   agentSettings: ["agent-settings"],
   dataPlanSettings: ["data-plan-settings"],

@@ -25,6 +25,7 @@ export function eventHandler(client: QueryClient): (event: AccountEvent) => void
 /** Keys of the queries whose data an event makes outdated. */
 export function outdatedBy(event: AccountEvent): readonly QueryKey[] {
   if (event.type === "user.changed") return [KEYS.users, KEYS.session, KEYS.audit];
+  if (event.type === "alert.changed") return [KEYS.alerts];
   if (event.type === "key.changed") return [KEYS.apiKeys, KEYS.audit];
   if (event.type === "member.changed") return [KEYS.fleets, KEYS.overview, KEYS.assets, KEYS.asset(event.asset_id)];
   if (event.type === "fleet.changed") return [KEYS.fleets, KEYS.audit];

@@ -35,6 +35,8 @@ export interface StoredAlert {
   readonly usualPauseMs: number | undefined;
   readonly acknowledgedAtMs: number | undefined;
   readonly acknowledgedBy: string | undefined;
+  /** In order. */
+  readonly groupIds: readonly string[];
 }
 
 export interface AlertFilter {
@@ -124,6 +126,7 @@ export interface AlertStore {
   list(accountId: string, filter: AlertFilter, limit: number, after?: AlertCursor): Promise<AlertPage>;
   /** Returns an alert that fires or is over. */
   find(accountId: string, id: string): Promise<StoredAlert | undefined>;
+  /** Counts the alerts of the account that fire, and those of them that nobody has acknowledged. */
   countFiring(accountId: string): Promise<{ readonly firing: number; readonly unacknowledged: number }>;
   /** Returns how many firing alerts were not acknowledged before. The entry is stored if there are any. */
   acknowledge(

@@ -29,6 +29,9 @@ export const alertSchema = z
       .meta({ description: "For how long the device is gone at times, by experience; `null` if that is not known." }),
     acknowledged_at: unixSeconds("When a person acknowledged it.").nullable(),
     acknowledged_by: z.string().nullable().meta({ description: "Who did." }),
+    group_ids: z
+      .array(z.string())
+      .meta({ description: "Groups in which messages tell of it, one for each route; empty if none does." }),
   })
   .meta({ id: "Alert" });
 export type AlertBody = z.output<typeof alertSchema>;
@@ -36,6 +39,8 @@ export type AlertBody = z.output<typeof alertSchema>;
 export const alertListSchema = z
   .strictObject({
     alerts: z.array(alertSchema).meta({ description: "The alerts of this page, the one that fired last first." }),
+    firing: z.int().min(0).meta({ description: "All alerts of the account that fire, whatever the page has." }),
+    unacknowledged: z.int().min(0).meta({ description: "Those of them that no person has acknowledged." }),
     next_cursor: z.string().nullable().meta({ description: "Cursor of the next page; `null` on the last one." }),
   })
   .meta({ id: "AlertList" });

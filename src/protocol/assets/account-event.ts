@@ -122,6 +122,9 @@ export const accountEventSchema = z
       waits_for_people: z.boolean().meta({ description: "Whether nothing more happens before people do something." }),
     }),
     z.strictObject({
+      ...typed("alert.changed", "Alerts have fired, are over, were acknowledged, or are told of in a group."),
+    }),
+    z.strictObject({
       ...typed("user.changed", "A user was invited, changed or removed."),
       user_id: z.string().meta({ description: "Id of the user." }),
     }),

@@ -30,6 +30,37 @@ const names = (found: readonly Delivery[]) =>
 /** Contract of stores for what alerts are told, and for their outbox. */
 export function alertOutboxContract(harness: StoreHarness): void {
   describeDomain("settings of alerts", harness, () => {
+    test("an event of the account says that what is listed has changed, and not what nobody is told of", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alerts, alertOutbox, accountEvents } = store;
+      const asset = await register(store, someAsset());
+      let seen = 0;
+      /** Counts the events since the last look. */
+      const news = async (): Promise<number> => {
+        const { events, lastId } = await accountEvents.read(ACCOUNT, seen, 100);
+        seen = lastId;
+        return events.filter(({ event }) => event.type === "alert.changed").length;
+      };
+      const pending = opening(asset, { condition: "app_missing", state: "pending", firedAtMs: undefined });
+      await alerts.change(ACCOUNT, [pending], ["alr_1"], NOW);
+      await alerts.change(ACCOUNT, [{ kind: "clear", id: "alr_1", clearSinceMs: NOW }], [], NOW);
+      expect(await news()).toBe(0);
+      await alerts.change(ACCOUNT, [{ kind: "fire", id: "alr_1", severity: "info" }, opening(asset)], ["alr_2"], NOW);
+      expect(await news()).toBe(1);
+      await alerts.change(ACCOUNT, [opening(asset)], ["alr_3"], NOW);
+      expect(await news()).toBe(0);
+      await alertOutbox.assign(ACCOUNT, [assignment("alr_2")], NOW);
+      expect(await news()).toBe(1);
+      expect((await alerts.find(ACCOUNT, "alr_2"))?.groupIds).toEqual(["grp_1"]);
+      const acknowledge = () =>
+        alerts.acknowledge(ACCOUNT, { groupId: "grp_1" }, NOW, "Ada", audit("alert.acknowledged"));
+      expect([await acknowledge(), await acknowledge(), await news()]).toEqual([1, 0, 1]);
+      const resolve = () => alerts.change(ACCOUNT, [{ kind: "resolve", id: "alr_2" }], [], NOW);
+      await resolve();
+      await resolve();
+      expect(await news()).toBe(1);
+    });
+
     test("rules, routes and channels are of one account, and replaced in one step", async () => {
       await using store = await openWithAccounts(harness);
       const { alertSettings } = store;

@@ -52,8 +52,10 @@ test("alerts of the account are listed newest first, those that fire or those th
       usual_pause_s: null,
       acknowledged_at: null,
       acknowledged_by: null,
+      group_ids: [],
     },
   ]);
+  expect(body).toMatchObject({ firing: 2, unacknowledged: 2 });
   expect(await ids(`?limit=1&cursor=${String(body["next_cursor"])}`)).toEqual([disk]);
   expect(await ids()).toEqual([offline, disk]);
   expect(await ids("?state=resolved")).toEqual([over]);
@@ -92,6 +94,8 @@ test("all that a message is about is acknowledged by its group, with one entry",
   const path = `/v1/alert-groups/${group}/acknowledge`;
   expect((await api.post(path)).body).toEqual({ acknowledged: 1 });
   expect((await api.post(path)).body).toEqual({ acknowledged: 0 });
+  const { body: listed } = await api.get(`/v1/alerts?group=${group}`);
+  expect(listed).toMatchObject({ alerts: [{ id: alert, group_ids: [group] }] });
   expect(await ids(`?group=${group}`)).toEqual([alert]);
   const { body: log } = await api.get("/v1/audit?action=alert.acknowledged&limit=1");
   expect(log["entries"]).toMatchObject([{ details: { group, count: 1 } }]);

@@ -6,6 +6,7 @@ const event = { id: "1", timestamp: 0 } as const;
 
 it("an event makes outdated what shows it", () => {
   expect(outdatedBy({ ...event, type: "key.changed", key_id: "key_1" })).toEqual([["api-keys"], ["audit"]]);
+  expect(outdatedBy({ ...event, type: "alert.changed" })).toEqual([["alerts"]]);
   const ofAsset = [["overview"], ["assets"], ["asset", "a"]];
   expect(outdatedBy({ ...event, type: "device.disconnected", asset_id: "a" })).toEqual(ofAsset);
   expect(outdatedBy({ ...event, type: "asset.changed", asset_id: "a" })).toEqual([

@@ -51,7 +51,12 @@ export function listAlerts(api: Api, { store }: ApiContext): void {
       const filter = { state, ...others, subjectId, groupId: group, selector: terms };
       const after = cursor === undefined ? undefined : decode(cursor);
       const { alerts, next } = await store.alerts.list(accountId, filter, limit, after);
-      return { alerts: alerts.map(toBody), next_cursor: next ? encodeCursor(`${next.firedAtMs} ${next.id}`) : null };
+      const counts = await store.alerts.countFiring(accountId);
+      return {
+        alerts: alerts.map(toBody),
+        ...counts,
+        next_cursor: next ? encodeCursor(`${next.firedAtMs} ${next.id}`) : null,
+      };
     },
   );
 }
@@ -163,6 +168,7 @@ function toBody({ id, condition, severity, state, subject, ...alert }: StoredAle
     usual_pause_s: seconds(alert.usualPauseMs),
     acknowledged_at: seconds(alert.acknowledgedAtMs),
     acknowledged_by: alert.acknowledgedBy ?? null,
+    group_ids: [...alert.groupIds],
   };
 }
 

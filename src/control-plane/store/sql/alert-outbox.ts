@@ -12,6 +12,7 @@ import {
   type NewMessage,
 } from "../alerts.ts";
 import { type SubjectRow, toSubject } from "./alert-subject.ts";
+import { appendAccountEvents } from "./append-events.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
 import { all, change, type Value, type Work } from "./statement.ts";
@@ -169,6 +170,7 @@ export class SqlAlertOutboxStore implements AlertOutboxStore {
         }
         yield* change(INSERT_MEMBER, [group.id, alertId]);
       }
+      if (seen.size > 0) yield* appendAccountEvents(accountId, [{ type: "alert.changed" }]);
     });
   }
 

@@ -17,6 +17,7 @@ import type { AuditEntry } from "../audit.ts";
 import { AlertObservations } from "./alert-observations.ts";
 import { type SubjectRow, toSubject } from "./alert-subject.ts";
 import { NOTABLE_HEALTH } from "./notable-health.ts";
+import { appendAccountEvents } from "./append-events.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 import { matchesSql } from "./selector-sql.ts";
@@ -78,7 +79,10 @@ const COUNT_FIRING = /* sql */ `
   FROM alerts WHERE account_id = ? AND state = 'firing'`;
 const COLUMNS = `id, condition, subject_kind, subject_id, subject_name, severity, state, since_ms, fired_at_ms, resolved_at_ms,
   usual_pause_ms, acknowledged_at_ms, acknowledged_by`;
-const FIND = `SELECT ${COLUMNS} FROM alerts WHERE id = ? AND account_id = ? AND state <> 'pending'`;
+const groupsSql = (groups: string): string =>
+  `(SELECT ${groups} FROM alert_group_members m WHERE m.alert_id = l.id) AS group_ids`;
+const findSql = (groups: string): string =>
+  `SELECT ${COLUMNS}, ${groupsSql(groups)} FROM alerts l WHERE id = ? AND account_id = ? AND state <> 'pending'`;
 const SCANNED = "FROM alerts WHERE account_id = ?1 AND state = ?2 AND (fired_at_ms, id) < (CAST(?3 AS BIGINT), ?4)";
 const NEWEST_FIRST = "ORDER BY fired_at_ms DESC, id DESC";
 const acknowledgeSql = (of: string): string => /* sql */ `
@@ -110,6 +114,7 @@ interface StoredRow extends Omit<OpenRow, "state" | "fired_at_ms"> {
   readonly resolved_at_ms: number | null;
   readonly usual_pause_ms: number | null;
   readonly acknowledged_by: string | null;
+  readonly group_ids: string | null;
 }
 
 interface ChangedRow {
@@ -129,6 +134,7 @@ export class SqlAlertStore implements AlertStore {
   readonly #observations: AlertObservations;
   readonly #listOpen: string;
   readonly #acknowledgeIds: string;
+  readonly #groups: string;
 
   constructor(executor: Executor) {
     this.#executor = executor;
@@ -136,6 +142,7 @@ export class SqlAlertStore implements AlertStore {
     const { jsonList, jsonObject, jsonTexts } = executor.dialect;
     this.#listOpen = listOpenSql(jsonList("m.route"), jsonObject("g.key", "g.value"));
     this.#acknowledgeIds = acknowledgeSql(jsonTexts("?"));
+    this.#groups = jsonList("m.group_id");
   }
 
   async listAccounts(nowMs: number, after: string, limit: number): Promise<readonly string[]> {
@@ -198,28 +205,41 @@ export class SqlAlertStore implements AlertStore {
   ): Promise<void> {
     await this.#executor.transact(function* (): Work<void> {
       const free = ids.values();
+      let shown = 0;
       for (const each of changes) {
         switch (each.kind) {
           case "open": {
             const { condition, subject, severity, state, sinceMs, firedAtMs = null } = each.alert;
             const id = free.next().value ?? "";
             const about = [condition, subject.kind, subject.id, subject.name, severity, state];
-            yield* change(INSERT, [id, accountId, ...about, sinceMs, firedAtMs, each.usualPauseMs ?? null]);
+            const opened = yield* change(INSERT, [
+              id,
+              accountId,
+              ...about,
+              sinceMs,
+              firedAtMs,
+              each.usualPauseMs ?? null,
+            ]);
+            if (state === "firing") shown += opened;
             break;
           }
           case "fire":
-            yield* change(FIRE, [each.severity, nowMs, each.id]);
+            shown += yield* change(FIRE, [each.severity, nowMs, each.id]);
             break;
           case "clear":
             yield* change(CLEAR, [each.clearSinceMs ?? null, each.id]);
             break;
           case "resolve":
-            if ((yield* change(RESOLVE, [nowMs, each.id])) > 0) yield* change(MAKE_DUE, [nowMs, each.id]);
+            if ((yield* change(RESOLVE, [nowMs, each.id])) > 0) {
+              shown += 1;
+              yield* change(MAKE_DUE, [nowMs, each.id]);
+            }
             break;
           case "drop":
             yield* change(DROP, [each.id]);
         }
       }
+      if (shown > 0) yield* appendAccountEvents(accountId, [{ type: "alert.changed" }]);
     });
   }
 
@@ -244,7 +264,7 @@ export class SqlAlertStore implements AlertStore {
     }
     const scanLimit = criteria.length === 0 ? limit + 1 : MAX_SCANNED_ALERTS;
     const where = criteria.length === 0 ? "" : `WHERE ${criteria.join(" AND ")}`;
-    const sql = `SELECT ${COLUMNS} FROM (SELECT * ${scanned} ${NEWEST_FIRST} LIMIT ${parameter(scanLimit)}) l
+    const sql = `SELECT ${COLUMNS}, ${groupsSql(this.#groups)} FROM (SELECT * ${scanned} ${NEWEST_FIRST} LIMIT ${parameter(scanLimit)}) l
       ${where} ${NEWEST_FIRST} LIMIT ${parameter(limit + 1)}`;
     const rows = await this.#executor.all<StoredRow>(sql, values);
     const last = rows.length > limit ? rows[limit - 1] : await this.#lastScanned(scanned, ofScan, scanLimit);
@@ -262,7 +282,7 @@ export class SqlAlertStore implements AlertStore {
   }
 
   async find(accountId: string, id: string): Promise<StoredAlert | undefined> {
-    const row = await this.#executor.one<StoredRow>(FIND, [id, accountId]);
+    const row = await this.#executor.one<StoredRow>(findSql(this.#groups), [id, accountId]);
     return row && toStored(row);
   }
 
@@ -282,7 +302,9 @@ export class SqlAlertStore implements AlertStore {
       "ids" in of ? [this.#acknowledgeIds, JSON.stringify(of.ids)] : [acknowledgeSql(MEMBERS), of.groupId];
     return this.#executor.transact(function* (): Work<number> {
       const count = yield* change(sql, [nowMs, by, accountId, value]);
-      if (count > 0) yield* recordAudit({ ...audit, details: { ...audit.details, count } });
+      if (count === 0) return 0;
+      yield* recordAudit({ ...audit, details: { ...audit.details, count } });
+      yield* appendAccountEvents(accountId, [{ type: "alert.changed" }]);
       return count;
     });
   }
@@ -334,5 +356,6 @@ function toStored(row: StoredRow): StoredAlert {
     usualPauseMs: row.usual_pause_ms ?? undefined,
     acknowledgedAtMs: row.acknowledged_at_ms ?? undefined,
     acknowledgedBy: row.acknowledged_by ?? undefined,
+    groupIds: (JSON.parse(row.group_ids ?? "[]") as string[]).toSorted(),
   };
 }
