@@ -13,7 +13,7 @@ import { openStore } from "./store/sqlite/open-store.ts";
 import type { Store } from "./store/store.ts";
 
 /** The composition root of the commands that administer a database: chooses the implementation of the store. */
-export function databaseCommands(stderr: Pick<Output, "write">): Omit<CliContext, "serve" | "clock" | "stdout"> {
+export function databaseCommands(stderr: Pick<Output, "write">): Pick<CliContext, "openStore" | "database"> {
   /** Reports corrected permissions. */
   const report = ({ permissionChanges }: DataDir): void => {
     if (permissionChanges.length === 0) return;
@@ -34,26 +34,29 @@ export function databaseCommands(stderr: Pick<Output, "write">): Omit<CliContext
       if (database.kind === "postgres") return openPostgres(database.options);
       return openStore(find(database.dataDir).database);
     },
-    migrate: async (options) => (await import("./store/postgres/migrations.ts")).migratePostgres(options),
-    async copy(path, to, target) {
-      const dataDir = find(path);
-      using lock = tryLock(dataDir.lock);
-      if (!lock) throw new ServiceCommandError(`an edge-control serves ${path}; stop it before copying`);
-      const { copyDatabase } = await import("./data/copy/copy.ts");
-      return copyDatabase({ database: dataDir.database, to, target });
-    },
-    markRestored: async (options) => (await import("./store/postgres/maintenance.ts")).markUnfinishedRestored(options),
-    backup: (path, file) => backup(find(path).database, file),
-    backupInto: (path, directory, keep) => backupInto(find(path).database, directory, keep, systemClock.now()),
-    async restore(path, file, isNamed) {
-      const dataDir = isNamed ? prepareDataDir(path) : requireDataDir(path);
-      report(dataDir);
-      using lock = tryLock(dataDir.lock);
-      if (!lock) throw new ServiceCommandError(`an edge-control serves ${path}; stop it before restoring`);
-      const now = new Date(systemClock.now()).toISOString().replaceAll(":", "-");
-      const replaced = await restore(file, dataDir.database, `.replaced-${now}`);
-      giveToOwner(path);
-      return replaced;
+    database: {
+      migrate: async (options) => (await import("./store/postgres/migrations.ts")).migratePostgres(options),
+      async copy(path, to, target) {
+        const dataDir = find(path);
+        using lock = tryLock(dataDir.lock);
+        if (!lock) throw new ServiceCommandError(`an edge-control serves ${path}; stop it before copying`);
+        const { copyDatabase } = await import("./data/copy/copy.ts");
+        return copyDatabase({ database: dataDir.database, to, target });
+      },
+      markRestored: async (options) =>
+        (await import("./store/postgres/maintenance.ts")).markUnfinishedRestored(options),
+      backup: (path, file) => backup(find(path).database, file),
+      backupInto: (path, directory, keep) => backupInto(find(path).database, directory, keep, systemClock.now()),
+      async restore(path, file, isNamed) {
+        const dataDir = isNamed ? prepareDataDir(path) : requireDataDir(path);
+        report(dataDir);
+        using lock = tryLock(dataDir.lock);
+        if (!lock) throw new ServiceCommandError(`an edge-control serves ${path}; stop it before restoring`);
+        const now = new Date(systemClock.now()).toISOString().replaceAll(":", "-");
+        const replaced = await restore(file, dataDir.database, `.replaced-${now}`);
+        giveToOwner(path);
+        return replaced;
+      },
     },
   };
 }

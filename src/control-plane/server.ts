@@ -108,20 +108,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const context = { ...(await openContext(base, devices)), leaving: leaving.signal };
   const { accountFeeds, sims, channels, refusals, locks } = context;
   const api = await buildServer(context, options.requestTimes);
-  const ratePerMinute = config.rate_limit_per_minute;
-  const { observer } = base;
-  const streams = new StreamServer({
-    store,
-    gateway,
-    access,
-    principals,
-    isTrustedProxy,
-    ratePerMinute,
-    counts,
-    clock,
-    logger,
-    observer,
-  });
+  const limits = { ratePerMinute: config.rate_limit_per_minute, counts, observer: base.observer };
+  const streams = new StreamServer({ store, gateway, access, principals, isTrustedProxy, limits, clock, logger });
   api.server.on("upgrade", (request, socket, head) => {
     (isStreamRequest(request) ? streams : hub).upgrade(request, socket, head);
   });
@@ -133,7 +121,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   await api.listen(config.listen);
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");
-  const background = startBackground({ ...base, deployments, queries, sims, channels, locks });
+  const background = startBackground(base, { deployments, queries, sims, channels, locks });
   const stop = async (): Promise<void> => {
     logger.info("stopping");
     leaving.abort();
@@ -176,7 +164,6 @@ async function openBase(options: ServerOptions, stopping: AbortSignal) {
     observer: metrics?.observer,
     instanceId,
     clock,
-    retentionMs: config.deployment_retention_days * DAY_MS,
     isTrustedProxy: parseTrustedProxies(config.trusted_proxies),
     access: new AccessWatcher(store, clock, logger),
     principals: new PrincipalReader(store, clock),
@@ -189,7 +176,7 @@ type Devices = ReturnType<typeof openDevices>;
 
 /** The devices: their connections, deployments, reports and queries, at this instance and at others. */
 function openDevices(base: Base) {
-  const { config, store, link, observer, retentionMs } = base;
+  const { config, store, link, observer } = base;
   const { assets, sessions, isShared } = store;
   const credentials = new CredentialCache();
   const unresponsive = new UnresponsiveInstances();
@@ -219,7 +206,7 @@ function openDevices(base: Base) {
       ackTimeoutMs: config.ack_timeout_s * 1000,
       deploymentTimeoutMs: config.deployment_timeout_s * 1000,
       maxAccountBytes: config.storage_mib_per_account * MIB,
-      retentionMs,
+      retentionMs: config.deployment_retention_days * DAY_MS,
     },
   });
   const sweeper = new DeadInstanceSweeper({

@@ -13,6 +13,7 @@ import { FleetCoordinator } from "./fleets/coordinator.ts";
 import type { LeaseLock } from "./instances/lease-lock.ts";
 import type { DeviceQueries } from "./devices/queries/device-queries.ts";
 import type { ServiceClock } from "./instances/service-clock.ts";
+import { SharedRole } from "./instances/shared-role.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import type { SimOperators } from "./sim-operator/sim-operators.ts";
 import type { DataPlans } from "./sims/data-plans.ts";
@@ -24,36 +25,39 @@ import { WalTruncator } from "./data/wal-truncator.ts";
 /** Longer than the pause between two rounds of retention, so that one instance does them all. */
 const RETENTION_LEASE_MS = 2 * 3_600_000;
 const EVENT_LEASE_MS = 5 * 60_000;
+const DAY_MS = 24 * 3_600_000;
 
-export interface BackgroundParts {
+/** What most parts of a server work with. */
+export interface ServerBase {
   readonly config: Config;
   readonly store: Store;
   readonly bus: Bus;
-  readonly deployments: Deployments;
-  readonly queries: DeviceQueries;
   readonly simOperators: SimOperators;
-  readonly sims: { readonly plans: DataPlans };
-  readonly channels: Channels;
   readonly sealer: Sealer;
-  readonly locks: LeaseLock;
   readonly instanceId: string;
   readonly clock: ServiceClock;
   readonly logger: Logger;
-  /** How long a deployment is kept after its end, in milliseconds. */
-  readonly retentionMs: number;
+}
+
+/** The services that work is done for in the background. */
+export interface BackgroundServices {
+  readonly deployments: Deployments;
+  readonly queries: DeviceQueries;
+  readonly sims: { readonly plans: DataPlans };
+  readonly channels: Channels;
+  readonly locks: LeaseLock;
 }
 
 /** Starts what the service does without a request. Disposing of it ends it, the last first. */
-export function startBackground(parts: BackgroundParts): AsyncDisposable {
-  const { config, store, bus, deployments, queries, simOperators, sims, sealer, channels, locks, retentionMs } = parts;
-  const { instanceId, clock, logger } = parts;
+export function startBackground(base: ServerBase, services: BackgroundServices): AsyncDisposable {
+  const { config, store, bus, simOperators, sealer, instanceId, clock, logger } = base;
+  const { deployments, queries, sims, channels, locks } = services;
   const shared = { store, clock, logger, instanceId };
-  // Alone, an instance needs no lease.
-  const leased = (name: string, leaseMs: number) => async (): Promise<boolean> => {
-    if (!store.isShared) return true;
-    const nowMs = Math.floor(clock.serviceNow());
-    return (await store.leases.acquire(name, instanceId, nowMs, nowMs + leaseMs)) !== undefined;
+  const leased = (lease: string, leaseMs: number) => {
+    const role = new SharedRole({ ...shared, lease, leaseMs });
+    return (): Promise<boolean> => role.acquire();
   };
+  const retentionMs = config.deployment_retention_days * DAY_MS;
   const jobs = new AsyncDisposableStack();
   jobs.use(
     new EventRetention({

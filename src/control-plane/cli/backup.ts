@@ -28,8 +28,8 @@ export function addBackupCommands(program: Command, context: CliContext): void {
     )
     .action(async (file: string, { keep, ...options }: AdministrationOptions & { readonly keep?: number }) => {
       const dataDir = dataDirOf(options);
-      const path = keep === undefined ? file : await context.backupInto(dataDir, file, keep);
-      if (keep === undefined) await context.backup(dataDir, file);
+      const path = keep === undefined ? file : await context.database.backupInto(dataDir, file, keep);
+      if (keep === undefined) await context.database.backup(dataDir, file);
       printResult(context, options, { backup: path }, () => `backed up to ${path}; ${KEY_FILE_LEFT_OUT}`);
     });
   withAdministrationOptions(program.command("restore <file>"))
@@ -37,7 +37,7 @@ export function addBackupCommands(program: Command, context: CliContext): void {
       "replace the database with a backup and keep the old database beside it; the server must not be running",
     )
     .action(async (file: string, options: AdministrationOptions) => {
-      const replaced = await context.restore(dataDirOf(options), file, isDataDirNamed(options));
+      const replaced = await context.database.restore(dataDirOf(options), file, isDataDirNamed(options));
       printResult(context, options, { restored: file, replaced: replaced ?? null }, () =>
         replaced === undefined
           ? `restored from ${file}; ${KEY_FILE_NEEDED}`

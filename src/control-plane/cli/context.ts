@@ -12,6 +12,13 @@ export interface CliContext {
   readonly openStore: (database: Database) => Promise<Store>;
   /** Serves until the process receives a signal to stop. Throws when it cannot start. */
   readonly serve: (config: Config, options: ServeOptions) => Promise<void>;
+  readonly database: DatabaseCommands;
+  readonly clock: Clock;
+  readonly stdout: { write(text: string): unknown };
+}
+
+/** What is done to a database as a whole. */
+export interface DatabaseCommands {
   /** Migrates a PostgreSQL database. Returns its schema version before and after. */
   readonly migrate: (options: PostgresOptions) => Promise<{ readonly from: number; readonly to: number }>;
   /**
@@ -33,8 +40,6 @@ export interface CliContext {
    * @param isNamed whether the data directory was named. It is then created if missing; the default one is not.
    */
   readonly restore: (dataDir: string, file: string, isNamed: boolean) => Promise<string | undefined>;
-  readonly clock: Clock;
-  readonly stdout: { write(text: string): unknown };
 }
 
 export interface ServeOptions {

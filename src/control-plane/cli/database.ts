@@ -17,7 +17,7 @@ export function addDatabaseCommands(program: Command, context: CliContext): void
         printResult(context, options, done, () => `nothing to do: \`serve\` migrates ${describeDatabase(database)}`);
         return;
       }
-      const migrated = await context.migrate(database.options);
+      const migrated = await context.database.migrate(database.options);
       printResult(context, options, migrated, ({ from, to }) =>
         from === to
           ? `${describeDatabase(database)} has schema version ${to}; nothing to do`
@@ -35,7 +35,7 @@ export function addDatabaseCommands(program: Command, context: CliContext): void
       const { from, to } = options;
       const database = requirePostgres(to === undefined ? options : { ...options, databaseUrl: to });
       const target = describeDatabase(database);
-      const tables = await context.copy(from, database.options, target);
+      const tables = await context.database.copy(from, database.options, target);
       printResult(context, options, { copied: tables ?? null }, () =>
         tables === undefined
           ? `${from} was copied to ${target} before; nothing to do`
@@ -53,7 +53,7 @@ export function addDatabaseCommands(program: Command, context: CliContext): void
     )
     .action(async (options: Options) => {
       const database = requirePostgres(options);
-      const unfinished = await context.markRestored(database.options);
+      const unfinished = await context.database.markRestored(database.options);
       printResult(context, options, { unfinished }, () => {
         const what = unfinished === 1 ? "1 unfinished deployment" : `${unfinished} unfinished deployments`;
         return `marked ${what} in ${describeDatabase(database)}`;

@@ -97,9 +97,8 @@ export class Deployments {
       logger,
       ackTimeoutMs,
       isUnresponsive,
-      deadlines: this.#deadlines,
+      sweepers: { deadlines: this.#deadlines, undelivered: this.#undelivered },
       credentials,
-      onUnknownResult: () => this.#undelivered.sweepSoon(),
     });
     const executor = this.#executor;
     const delivery = new DeviceDelivery({ store, executor, credentials, gateway, findObstacle });

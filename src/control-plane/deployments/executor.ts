@@ -19,6 +19,7 @@ import { StoreUnavailableError } from "../store/unavailable.ts";
 import type { CredentialCache } from "./credentials.ts";
 import type { DeadlineSweeper } from "./deadline-sweeper.ts";
 import { KnownDeployments } from "./known-deployments.ts";
+import type { UndeliveredSweeper } from "./undelivered-sweeper.ts";
 
 /** Returns the topic that is published after each new event of the deployment. */
 export function eventsTopic(deploymentId: string): Topic {
@@ -37,11 +38,15 @@ export interface ExecutorOptions {
   readonly clock: ServiceClock;
   readonly logger: Logger;
   readonly ackTimeoutMs: number;
-  readonly deadlines: Pick<DeadlineSweeper, "note">;
+  readonly sweepers: Sweepers;
   readonly credentials: CredentialCache;
   readonly isUnresponsive?: ((instanceId: string) => boolean) | undefined;
-  /** Called when the store did not say whether a change was made: something may have to be delivered. */
-  readonly onUnknownResult: () => void;
+}
+
+/** They look later for what has to be done. */
+export interface Sweepers {
+  readonly deadlines: Pick<DeadlineSweeper, "note">;
+  readonly undelivered: Pick<UndeliveredSweeper, "sweepSoon">;
 }
 
 /** What is stored with a new deployment, or refuses it. */
@@ -161,10 +166,11 @@ export class DeploymentExecutor {
       return await change;
     } catch (error) {
       if (error instanceof StoreUnavailableError) {
-        const { bus, deadlines, clock, onUnknownResult } = this.#options;
+        const { bus, clock, sweepers } = this.#options;
         bus.publish(eventsTopic(id));
-        deadlines.note(clock.serviceNow() + LOOK_AGAIN_MS);
-        onUnknownResult();
+        // The store did not say whether the change was made: it may have set a deadline, and something may have to be delivered.
+        sweepers.deadlines.note(clock.serviceNow() + LOOK_AGAIN_MS);
+        sweepers.undelivered.sweepSoon();
       }
       throw error;
     }
@@ -181,10 +187,10 @@ export class DeploymentExecutor {
   }
 
   #carryOut(effect: Effect, after: Deployment): void {
-    const { deadlines, credentials, bus } = this.#options;
+    const { sweepers, credentials, bus } = this.#options;
     switch (effect.kind) {
       case "arm_deadline":
-        return deadlines.note(effect.dueMs);
+        return sweepers.deadlines.note(effect.dueMs);
       case "drop_credentials":
         return credentials.drop(after.id);
       case "wake":

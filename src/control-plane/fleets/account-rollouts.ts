@@ -4,9 +4,10 @@ import type { Bus } from "../bus/bus.ts";
 import { AssetChanges } from "./asset-changes.ts";
 import { Leavers } from "./leavers.ts";
 import { MemberJudge } from "./member-judge.ts";
-import { RolloutRunner, type RunnerOptions } from "./rollout-runner.ts";
+import { type RolloutListener, RolloutRunner, type RunnerOptions } from "./rollout-runner.ts";
 
-export interface AccountRolloutsOptions extends Omit<RunnerOptions, "onFreed" | "onTargets" | "onSettled"> {
+export interface AccountRolloutsOptions
+  extends Omit<RunnerOptions, "listener">, Pick<RolloutListener, "onFleetChanged"> {
   readonly bus: Bus;
   readonly accountId: string;
 }
@@ -48,20 +49,22 @@ export class AccountRollouts implements AsyncDisposable {
       clock,
       logger,
       isShared: store.isShared,
-      onAsset: (assetUuid) => {
-        this.#notify([assetUuid]);
-        this.#members.notify([assetUuid]);
-      },
-      onMembership: () => {
-        this.#leavers.notify();
-        for (const { runner } of this.#all()) runner.notifyMembers();
-      },
-      onFleet: (name) => this.#onFleet(name),
-      onRollout: () => this.#members.sweep(),
-      onMissed: () => {
-        this.#members.sweep();
-        this.#leavers.notify();
-        for (const { runner } of this.#all()) runner.sweep();
+      listener: {
+        onAsset: (assetUuid) => {
+          this.#notify([assetUuid]);
+          this.#members.notify([assetUuid]);
+        },
+        onMembership: () => {
+          this.#leavers.notify();
+          for (const { runner } of this.#all()) runner.notifyMembers();
+        },
+        onFleet: (name) => this.#onFleet(name),
+        onRollout: () => this.#members.sweep(),
+        onMissed: () => {
+          this.#members.sweep();
+          this.#leavers.notify();
+          for (const { runner } of this.#all()) runner.sweep();
+        },
       },
     });
   }
@@ -70,10 +73,13 @@ export class AccountRollouts implements AsyncDisposable {
   look({ id, fleetId }: Pick<Rollout, "id" | "fleetId">, signal: AbortSignal): void {
     const known = this.#running.get(id);
     if (known) return known.runner.notify();
-    const onFreed = (assetUuids: readonly string[]): void => this.#notify(assetUuids, id);
-    const onTargets = (assetUuids: readonly string[]): void => this.#members.notify(assetUuids);
-    const onSettled = (): void => this.#notifyMembers(fleetId);
-    const runner = new RolloutRunner({ ...this.#options, onFreed, onTargets, onSettled }, id);
+    const listener: RolloutListener = {
+      onFleetChanged: this.#options.onFleetChanged,
+      onSettled: () => this.#notifyMembers(fleetId),
+      onFreed: (assetUuids) => this.#notify(assetUuids, id),
+      onTargets: (assetUuids) => this.#members.notify(assetUuids),
+    };
+    const runner = new RolloutRunner({ ...this.#options, listener }, id);
     const done = runner.run(signal).finally(() => this.#running.delete(id));
     this.#running.set(id, { runner, fleetId, done });
   }

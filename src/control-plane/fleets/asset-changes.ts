@@ -31,12 +31,8 @@ const ABOUT_MEMBERS: ReadonlySet<NewAccountEvent["type"]> = new Set<NewAccountEv
   "asset.removed",
 ]);
 
-export interface AssetChangesOptions {
-  readonly read: (after: number, limit: number) => Promise<AccountEventPage>;
-  readonly subscribe: (listener: () => void) => Disposable;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly isShared: boolean;
+/** Hears what happens in an account, as far as its rollouts are concerned. */
+export interface AssetChangesListener {
   readonly onAsset: (assetUuid: string) => void;
   readonly onMembership: () => void;
   /** A fleet was created, changed or removed. What it throws has the events read again. */
@@ -45,6 +41,15 @@ export interface AssetChangesOptions {
   readonly onRollout: () => void;
   /** Events are missing: anything may have happened. */
   readonly onMissed: () => void;
+}
+
+export interface AssetChangesOptions {
+  readonly read: (after: number, limit: number) => Promise<AccountEventPage>;
+  readonly subscribe: (listener: () => void) => Disposable;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly isShared: boolean;
+  readonly listener: AssetChangesListener;
 }
 
 /** Reads the events of an account, from now on, for those who look after its rollouts. */
@@ -86,17 +91,17 @@ export class AssetChanges implements Disposable {
 
   /** Reads what is new. Returns the id of the last event. */
   async #readOn(cursor: number | undefined): Promise<number> {
-    const { read, onMissed } = this.#options;
+    const { read, listener } = this.#options;
     if (cursor === undefined) {
       const { lastId } = await read(Number.MAX_SAFE_INTEGER, 1);
       // What happened before is on record.
-      onMissed();
+      listener.onMissed();
       return lastId;
     }
     for (let after = cursor; ;) {
       const page = await read(after, BATCH);
       if (after < page.removedTo || after > page.lastId) {
-        onMissed();
+        listener.onMissed();
         return Math.max(page.lastId, page.removedTo);
       }
       await this.#tell(page);
@@ -117,7 +122,7 @@ export class AssetChanges implements Disposable {
   }
 
   async #tell({ events }: AccountEventPage): Promise<void> {
-    const { onAsset, onMembership, onFleet, onRollout } = this.#options;
+    const { onAsset, onMembership, onFleet, onRollout } = this.#options.listener;
     if (this.#isClosed) return;
     for (const { event } of events) if (ABOUT_TARGETS.has(event.type) && "asset_id" in event) onAsset(event.asset_id);
     if (events.some(({ event }) => ABOUT_MEMBERS.has(event.type))) onMembership();

@@ -18,7 +18,7 @@ import { syncMembers } from "./members.ts";
 import { upkeepFields } from "./new-upkeep.ts";
 import { RolloutProgress } from "./rollout-progress.ts";
 import type { Round } from "./round.ts";
-import { BATCH, TargetWork } from "./target-work.ts";
+import { BATCH, TargetWork, type TargetListener } from "./target-work.ts";
 import { WindowCache } from "./window-cache.ts";
 
 /** Longest pause without a look at what is due. */
@@ -39,6 +39,14 @@ const UPKEEP_ENDED = [
   "skipped",
 ] as const satisfies readonly TargetState[];
 
+/** Hears what a rollout means for others. */
+export interface RolloutListener extends TargetListener {
+  /** Called when the fleet's stable revision may have changed. */
+  readonly onFleetChanged: (fleetId: string) => void;
+  /** Called when targets of a rollout that is over were settled: the fleet's upkeep may have to serve them. */
+  readonly onSettled: () => void;
+}
+
 export interface RunnerOptions {
   readonly store: Store;
   readonly attempts: Attempts;
@@ -46,14 +54,7 @@ export interface RunnerOptions {
   readonly sealer: Sealer;
   readonly clock: ServiceClock;
   readonly logger: Logger;
-  /** Called when the fleet's stable revision may have changed. */
-  readonly onFleetChanged: (fleetId: string) => void;
-  /** Called when targets of a rollout that is over were settled: the fleet's upkeep may have to serve them. */
-  readonly onSettled: () => void;
-  /** Called when other rollouts may begin on these assets: an attempt has ended there. */
-  readonly onFreed: (assetUuids: readonly string[]) => void;
-  /** Called with assets whose targets were changed. */
-  readonly onTargets: (assetUuids: readonly string[]) => void;
+  readonly listener: RolloutListener;
 }
 
 /**
@@ -127,7 +128,7 @@ export class RolloutRunner {
 
   /** Does what is to be done now, and waits for more. Returns whether there may be more. */
   async #round(signal: AbortSignal): Promise<boolean> {
-    const { store, onFleetChanged, onSettled } = this.#options;
+    const { store, listener } = this.#options;
     const round = await this.#prepare();
     if (!round) return false;
     const hasMore = await this.#workOff(round, signal);
@@ -138,7 +139,7 @@ export class RolloutRunner {
     }
     const counts = await store.rollouts.countTargets(this.#rolloutId);
     const { after, hasEnded } = await this.#progress.decide(round, counts);
-    if (hasEnded) onFleetChanged(round.fleet.id);
+    if (hasEnded) listener.onFleetChanged(round.fleet.id);
     // The rollout is not there any more.
     if (!after) return false;
     if (after.version !== round.rollout.version) return true;
@@ -146,7 +147,7 @@ export class RolloutRunner {
     const untilToldMs = await this.#progress.tell(round.fence, after, counts);
     if (!isStillActive(after, counts)) {
       await this.#progress.store(round.fence, after, () => ({ fields: { isActive: false } }));
-      onSettled();
+      listener.onSettled();
       return false;
     }
     if (!hasMore && !signal.aborted) await this.#wait(untilToldMs);
@@ -215,7 +216,7 @@ export class RolloutRunner {
       this.#sweptState = round.rollout.state;
       this.#mustSync = true;
       await this.#work.sweepAll(round, signal);
-      if (isRolloutOver(round.rollout)) this.#options.onSettled();
+      if (isRolloutOver(round.rollout)) this.#options.listener.onSettled();
     }
     if (this.#mustSync && passedMs - this.#syncedAtMs >= SYNC_INTERVAL_MS) {
       this.#mustSync = false;

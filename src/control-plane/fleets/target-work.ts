@@ -36,14 +36,19 @@ class Decisions {
   readonly seen = new Set<string>();
 }
 
-export interface TargetWorkOptions {
-  readonly store: Pick<Store, "rollouts">;
-  readonly attempts: Attempts;
-  readonly output: Pick<AppOutput, "read">;
+/** Hears what becomes of targets. */
+export interface TargetListener {
   /** Called with the assets on which an attempt has ended, once that is stored: until then no other rollout begins there. */
   readonly onFreed: (assetUuids: readonly string[]) => void;
   /** Called with assets whose targets were changed. */
   readonly onTargets: (assetUuids: readonly string[]) => void;
+}
+
+export interface TargetWorkOptions {
+  readonly store: Pick<Store, "rollouts">;
+  readonly attempts: Attempts;
+  readonly output: Pick<AppOutput, "read">;
+  readonly listener: TargetListener;
 }
 
 /** Decides about targets, stores what was decided and requests deployments. */
@@ -224,11 +229,11 @@ export class TargetWork {
     changes: readonly TargetChange[],
     beginning?: Beginning,
   ): Promise<ReadonlySet<string>> {
-    const { store, onFreed, onTargets } = this.#options;
+    const { store, listener } = this.#options;
     const changed = await store.rollouts.changeTargets(fence, changes, beginning);
     const ended = changes.filter(({ before, after }) => before.state === "deploying" && after.state !== "deploying");
-    onFreed(ended.map(({ after }) => after.assetUuid));
-    onTargets([...changed]);
+    listener.onFreed(ended.map(({ after }) => after.assetUuid));
+    listener.onTargets([...changed]);
     return changed;
   }
 

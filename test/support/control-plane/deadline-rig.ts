@@ -65,9 +65,8 @@ export async function startDeadlineRig(
     clock,
     logger,
     ackTimeoutMs: 10_000,
-    deadlines: sweeper,
+    sweepers: { deadlines: sweeper, undelivered: { sweepSoon: () => {} } },
     credentials: new CredentialCache(),
-    onUnknownResult: () => {},
   });
   const time = () => ({ nowMs: clock.now(), serviceNowMs: clock.serviceNow(), ackTimeoutMs: 10_000 });
   return {

@@ -11,7 +11,6 @@ import { type AccessWatcher, deviceSubject } from "../../accounts/access-watcher
 import type { Bus } from "../../bus/bus.ts";
 import { disconnectReasonOf } from "../../core/connectivity.ts";
 import type { Asset } from "../../core/asset.ts";
-import type { DeliveryHandler, DeploymentHandler, HealthHandler, ReportHandler } from "../handlers.ts";
 import type { DeviceSession } from "../session.ts";
 import type { IsTrusted } from "../../config/trusted-proxies.ts";
 import type { AssetStore } from "../../store/assets.ts";
@@ -25,7 +24,7 @@ import { FrameRateLimiter } from "./frame-rate-limiter.ts";
 import { MAX_CONNECTIONS_PER_ASSET, ConnectionRegistry } from "./connection-registry.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
 import { HubSession } from "./session.ts";
-import type { CurrentSession, Hello, SessionHost } from "./session-host.ts";
+import type { CurrentSession, Hello, SessionHandlers, SessionHost } from "./session-host.ts";
 
 const AGENT_PATH = "/v1/agent";
 const RETRY_AFTER_S = STORE_RETRY_AFTER_S;
@@ -41,13 +40,6 @@ const MAX_SENDING_AWAY_MS = 30_000;
 const SENDING_AWAY_PAUSE_MS = 20;
 /** Longer than any agent is silent, so that only dead connections cause traffic. */
 const TCP_KEEPALIVE_MS = 70 * 60_000;
-
-interface Handlers {
-  readonly deploymentHandler: DeploymentHandler;
-  readonly delivery: DeliveryHandler;
-  readonly reportHandler: ReportHandler;
-  readonly healthHandler: HealthHandler;
-}
 
 export interface HubOptions {
   readonly assets: AssetStore;
@@ -112,19 +104,21 @@ export class DeviceHub {
   }
 
   /** Sets the receivers of frames. Must be called before the first connection. */
-  setHandlers(handlers: Handlers): void {
+  setHandlers(handlers: SessionHandlers): void {
     const { clock, logger, observer, protocols } = this.#options;
     this.#host = {
       clock,
       logger,
       observer,
       protocols,
-      ...handlers,
       frameRateLimiter: this.#frameRateLimiter,
-      becomeCurrent: (greeted, hello) => this.#becomeCurrent(greeted, hello, handlers),
-      onClosed: (closed) => this.#onSessionClosed(closed, handlers),
-      isCurrent: (session) => this.#sessions.get(session.assetUuid) === session,
-      onStale: (stale) => this.#closeStale(stale, handlers),
+      handlers,
+      current: {
+        becomeCurrent: (greeted, hello) => this.#becomeCurrent(greeted, hello, handlers),
+        onClosed: (closed) => this.#onSessionClosed(closed, handlers),
+        isCurrent: (session) => this.#sessions.get(session.assetUuid) === session,
+        onStale: (stale) => this.#closeStale(stale, handlers),
+      },
     };
   }
 
@@ -244,7 +238,7 @@ export class DeviceHub {
     const session = new HubSession({ id: randomUUID(), socket, asset }, host);
     const surplus = this.#connections.add(session);
     session.watching = access.watch(deviceSubject(asset.uuid), this.#tokenCheck(tokenHash), () => {
-      void this.#closeRevoked(session, host);
+      void this.#closeRevoked(session, host.handlers);
     });
     if (!surplus) return;
     this.#options.observer?.bounded("connections_per_device");
@@ -270,7 +264,7 @@ export class DeviceHub {
   async #becomeCurrent(
     session: HubSession,
     { protocol, agent_version: agentVersion }: Pick<Hello, "protocol" | "agent_version">,
-    handlers: Handlers,
+    handlers: SessionHandlers,
   ): Promise<CurrentSession | undefined> {
     const { sessions, instanceId, bus, clock } = this.#options;
     const { id: sessionId, assetUuid } = session;
@@ -306,7 +300,7 @@ export class DeviceHub {
   }
 
   /** Tells the device first what it must undo: it cannot connect again to hear of it. */
-  async #closeRevoked(session: HubSession, { delivery }: Handlers): Promise<void> {
+  async #closeRevoked(session: HubSession, { delivery }: SessionHandlers): Promise<void> {
     try {
       await this.#repeat(async () => {
         if (session.isCurrent) await delivery.deliverCancellations(session);
@@ -320,7 +314,7 @@ export class DeviceHub {
   }
 
   /** The session is over in the store. If the asset was removed, its session is closed for that reason. */
-  async #closeStale(session: HubSession, handlers: Handlers): Promise<void> {
+  async #closeStale(session: HubSession, handlers: SessionHandlers): Promise<void> {
     try {
       const { sessions } = this.#options;
       const stored = await this.#repeat(() => sessions.find(session.assetUuid), MAX_FAREWELL_ATTEMPTS);
@@ -343,14 +337,14 @@ export class DeviceHub {
     this.#closing.set(assetUuid, idle);
   }
 
-  #onSessionClosed(session: HubSession, handlers: Handlers): void {
+  #onSessionClosed(session: HubSession, handlers: SessionHandlers): void {
     session.watching?.[Symbol.dispose]();
     this.#connections.delete(session);
     if (this.#connections.size === 0) this.#onAllClosed?.();
     if (this.#sessions.get(session.assetUuid) === session) this.#endCurrent(session, handlers);
   }
 
-  #endCurrent(session: HubSession, { deploymentHandler }: Handlers): void {
+  #endCurrent(session: HubSession, { deploymentHandler }: SessionHandlers): void {
     const { sessions, clock, logger } = this.#options;
     this.#sessions.delete(session.assetUuid);
     this.#trackClosing(session);
@@ -370,7 +364,7 @@ export class DeviceHub {
   }
 
   /** Handles the session's last frames first. */
-  async #notifyDisconnected(session: HubSession, handler: DeploymentHandler): Promise<void> {
+  async #notifyDisconnected(session: HubSession, handler: SessionHandlers["deploymentHandler"]): Promise<void> {
     await session.whenIdle();
     await this.#repeat(async () => {
       const isOver = !this.#stopping.signal.aborted && !this.#sessions.has(session.assetUuid);

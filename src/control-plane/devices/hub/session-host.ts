@@ -12,18 +12,16 @@ import type { HubSession } from "./session.ts";
 export type DeploymentFrame = Extract<AgentFrame, { type: "ack" | "refuse" | "event" }>;
 export type Hello = Extract<AgentFrame, { type: "hello" }>;
 
-/** What all sessions share: one object, whatever their number. */
-export interface SessionHost {
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly observer?: Observer | undefined;
-  /** Default: those of this program. */
-  readonly protocols?: ProtocolVersions | undefined;
+/** Receives what devices send about each topic. */
+export interface SessionHandlers {
   readonly deploymentHandler: DeploymentHandler;
   readonly delivery: DeliveryHandler;
   readonly reportHandler: ReportHandler;
   readonly healthHandler: HealthHandler;
-  readonly frameRateLimiter: FrameRateLimiter;
+}
+
+/** The current session of each device. */
+export interface CurrentSessions {
   /**
    * Makes this the device's current session and sets its epoch: after the hello, before the welcome. Returns `undefined` if
    * the session is over by then.
@@ -37,6 +35,18 @@ export interface SessionHost {
   readonly isCurrent: (session: HubSession) => boolean;
   /** A write was refused, since a later session has replaced this one or the asset was removed. */
   readonly onStale: (session: HubSession) => Promise<void>;
+}
+
+/** What all sessions share: one object, whatever their number. */
+export interface SessionHost {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly observer?: Observer | undefined;
+  /** Default: those of this program. */
+  readonly protocols?: ProtocolVersions | undefined;
+  readonly frameRateLimiter: FrameRateLimiter;
+  readonly handlers: SessionHandlers;
+  readonly current: CurrentSessions;
 }
 
 export interface Connection {
@@ -58,7 +68,7 @@ export interface CurrentSession {
 
 /** Passes on a frame about a deployment. */
 export function handleDeploymentFrame(
-  { deploymentHandler: handler }: SessionHost,
+  { deploymentHandler: handler }: SessionHandlers,
   session: HubSession,
   frame: DeploymentFrame,
 ): Promise<FrameOutcome> {

@@ -96,7 +96,7 @@ export class HubSession implements DeviceSession {
   }
 
   get isCurrent(): boolean {
-    return this.#host.isCurrent(this);
+    return this.#host.current.isCurrent(this);
   }
 
   get isOpen(): boolean {
@@ -145,7 +145,7 @@ export class HubSession implements DeviceSession {
     if (!this.#isReconciled) return;
     // Another wake-up during an outage changes nothing: what is repeated reads everything.
     if (this.#isDeliveryRepeated) return;
-    const deliver = (): Promise<void> => this.#host.delivery.deliver(this);
+    const deliver = (): Promise<void> => this.#host.handlers.delivery.deliver(this);
     deliver()
       .catch((error: unknown) => {
         if (!(error instanceof StoreUnavailableError) || this.#isDeliveryRepeated) throw error;
@@ -222,7 +222,7 @@ export class HubSession implements DeviceSession {
   }
 
   async #handle({ data, isBinary }: RawMessage): Promise<void> {
-    const { frameRateLimiter } = this.#host;
+    const { frameRateLimiter, handlers } = this.#host;
     const ended = this.#ended;
     const bytes = data?.length ?? 0;
     const signal = (): AbortSignal => ended.signal;
@@ -240,9 +240,9 @@ export class HubSession implements DeviceSession {
     if (!this.isCurrent) return;
     switch (frame.type) {
       case "report":
-        return this.#repeat(() => this.#host.reportHandler.onReport(this, frame));
+        return this.#repeat(() => handlers.reportHandler.onReport(this, frame));
       case "report_held":
-        return this.#repeat(() => this.#host.reportHandler.onReportHeld(this, frame.since_s));
+        return this.#repeat(() => handlers.reportHandler.onReportHeld(this, frame.since_s));
       case "answer": {
         const receiver = this.#queries?.receiverOf(frame.query_id);
         return this.#repeat(async () => receiver?.answer(frame.body));
@@ -256,7 +256,7 @@ export class HubSession implements DeviceSession {
       case "ack":
       case "refuse":
       case "event":
-        return this.#countRejected(frame, await this.#repeat(() => handleDeploymentFrame(this.#host, this, frame)));
+        return this.#countRejected(frame, await this.#repeat(() => handleDeploymentFrame(handlers, this, frame)));
     }
   }
 
@@ -302,15 +302,15 @@ export class HubSession implements DeviceSession {
   }
 
   async #onHealth(data: Buffer): Promise<void> {
-    const { frameRateLimiter, healthHandler } = this.#host;
+    const { frameRateLimiter, handlers } = this.#host;
     const rows = frameRateLimiter.read(this.assetUuid, data.length, () => decodeHealthMessage(data));
     if (!rows) return this.#countBadFrame("health");
     await frameRateLimiter.acquireForHealth(this.assetUuid, () => this.#ended.signal);
-    if (!this.#ended.aborted) await this.#repeat(() => healthHandler.onHealth(this, rows));
+    if (!this.#ended.aborted) await this.#repeat(() => handlers.healthHandler.onHealth(this, rows));
   }
 
   async #onHello(hello: Hello): Promise<void> {
-    const { deploymentHandler, delivery, frameRateLimiter, becomeCurrent, observer, protocols } = this.#host;
+    const { frameRateLimiter, handlers, observer, protocols } = this.#host;
     const protocol = negotiateVersion(hello.protocol, protocols);
     if (protocol === undefined) {
       this.log("warn", { protocol: hello.protocol, agent_version: hello.agent_version }, "agent too old");
@@ -319,7 +319,7 @@ export class HubSession implements DeviceSession {
     this.unknownFeatures = unknownFeatures(protocol, protocols);
     // Closed meanwhile: it must not become the current session.
     const current = await this.#repeat(async () =>
-      this.isOpen ? becomeCurrent(this, { ...hello, protocol }) : undefined,
+      this.isOpen ? this.#host.current.becomeCurrent(this, { ...hello, protocol }) : undefined,
     );
     const asset = this.#asset;
     if (!current || !asset) return;
@@ -345,12 +345,12 @@ export class HubSession implements DeviceSession {
     const held = hello.deployments.map((deployment) => deployment.deployment_id);
     // Most devices have nothing on record and hold nothing, which needs no comparison. What is requested from now on is delivered.
     if (current.mustReconcile || held.length > 0) {
-      const reconciled = await this.#repeat(() => deploymentHandler.onConnected(this, held));
+      const reconciled = await this.#repeat(() => handlers.deploymentHandler.onConnected(this, held));
       frameRateLimiter.chargeDeployments(this.assetUuid, reconciled);
     }
     // Before the store is read: a wake-up from now on is not lost.
     this.#isReconciled = true;
-    await this.#repeat(() => delivery.deliver(this));
+    await this.#repeat(() => handlers.delivery.deliver(this));
   }
 
   #countBadFrame(reason: string): undefined {
@@ -365,7 +365,7 @@ export class HubSession implements DeviceSession {
   }
 
   #fail(error: unknown): void {
-    if (error instanceof StaleSessionError) return void this.#host.onStale(this);
+    if (error instanceof StaleSessionError) return void this.#host.current.onStale(this);
     // The session has ended while the store was unavailable.
     if (error instanceof StoreUnavailableError) return;
     this.log("error", { err: error }, "cannot handle a frame");
@@ -385,7 +385,7 @@ export class HubSession implements DeviceSession {
   }
 
   #onSocketClosed(code: number): void {
-    const { observer, onClosed } = this.#host;
+    const { observer, current } = this.#host;
     this.#end(code);
     observer?.connectionClosed(code, this.#isWelcome);
     this.#stopLivenessTimer();
@@ -394,6 +394,6 @@ export class HubSession implements DeviceSession {
       { close_code: code, ...(this.#badFrames?.counts ?? NO_BAD_FRAMES) },
       this.#hasHello ? "device offline" : "connection closed",
     );
-    onClosed(this);
+    current.onClosed(this);
   }
 }

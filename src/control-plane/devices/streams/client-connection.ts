@@ -39,6 +39,16 @@ const MAX_BUFFERED_MESSAGES = 32_768;
 
 type Open = Extract<ClientStreamFrame, { type: "stream_open" }>;
 
+/** What the account, its key and the memory of the service allow a connection. */
+export interface ConnectionLimits {
+  /** Counts an attempt to open a stream, refused or not. Throws `TooManyRequests`. */
+  readonly chargeOpening: () => void;
+  /** Takes one of the account's streams. Throws `TooManyRequests`. */
+  readonly acquireStream: () => Disposable;
+  /** Called when the connection is cut because the client does not read what is sent to it. */
+  readonly onUnread: (waiting: { readonly bufferedBytes: number; readonly bufferedMessages: number }) => void;
+}
+
 export interface ClientConnectionOptions {
   readonly socket: WebSocket;
   readonly gateway: StreamGateway;
@@ -47,12 +57,7 @@ export interface ClientConnectionOptions {
   readonly key: ApiKey;
   readonly trail: AuditTrail;
   readonly clock: Clock;
-  /** Counts an attempt to open a stream, refused or not. Throws `TooManyRequests`. */
-  readonly chargeOpening: () => void;
-  /** Takes one of the account's streams. Throws `TooManyRequests`. */
-  readonly acquireStream: () => Disposable;
-  /** Called when the connection is cut because the client does not read what is sent to it. */
-  readonly onUnread: (waiting: { readonly bufferedBytes: number; readonly bufferedMessages: number }) => void;
+  readonly limits: ConnectionLimits;
 }
 
 interface ClientStream {
@@ -138,7 +143,7 @@ export class ClientConnection {
     const id = frame.stream_id;
     if (this.#streams.has(id)) return this.close(CLOSE_CODES.badFrame, "a stream of this id is open");
     try {
-      this.#options.chargeOpening();
+      this.#options.limits.chargeOpening();
       this.#streams.set(id, this.#openOnDevice(frame));
     } catch (error) {
       if (!(error instanceof EdgeError)) throw error;
@@ -147,7 +152,7 @@ export class ClientConnection {
   }
 
   #openOnDevice({ stream_id: id, kind, params: unchecked, credit }: Open): ClientStream {
-    const { gateway, assetUuid, app, key, trail, acquireStream } = this.#options;
+    const { gateway, assetUuid, app, key, trail, limits } = this.#options;
     const parsed = STREAM_PARAMS[kind].safeParse(unchecked);
     const permission = STREAM_PERMISSIONS[kind];
     if (!key.permissions.includes(permission)) {
@@ -162,7 +167,7 @@ export class ClientConnection {
       throw new EdgeError("TooManyRequests", `A connection has at most ${MAX_STREAMS_PER_CLIENT} streams at a time.`);
     }
     using resources = new DisposableStack();
-    const slot = resources.use(acquireStream());
+    const slot = resources.use(limits.acquireStream());
     const params = parsed.data;
     const access = trail.begin(kind, params);
     // Whether the device is connected is known to the gateway alone: a refusal comes as the end of the stream.
@@ -216,7 +221,7 @@ export class ClientConnection {
       this.#arrivals.flush();
     });
     if (socket.bufferedAmount <= MAX_BUFFERED_BYTES && this.#bufferedMessages <= MAX_BUFFERED_MESSAGES) return;
-    this.#options.onUnread({ bufferedBytes: socket.bufferedAmount, bufferedMessages: this.#bufferedMessages });
+    this.#options.limits.onUnread({ bufferedBytes: socket.bufferedAmount, bufferedMessages: this.#bufferedMessages });
     this.#isClosed = true;
     // The close follows, and ends the streams.
     socket.terminate();

@@ -35,18 +35,24 @@ const MAX_CLIENT_FRAME_BYTES = 256 * 1024;
 const PATH = /^\/v1\/assets\/([^/]+)\/edge\/apps\/([^/]+)\/stream$/;
 const RETRY_AFTER_S = STORE_RETRY_AFTER_S;
 
+/** What clients may have, and who counts it. */
+export interface ClientLimits {
+  /** Requests with one key. */
+  readonly ratePerMinute: number;
+  /** What other instances count; absent if there can be none. */
+  readonly counts?: SharedCounts | undefined;
+  readonly observer?: Pick<Observer, "bounded"> | undefined;
+}
+
 export interface StreamServerOptions {
   readonly store: Store;
   readonly gateway: StreamGateway;
   readonly access: AccessWatcher;
   readonly principals: PrincipalReader;
   readonly isTrustedProxy: IsTrusted;
-  readonly ratePerMinute: number;
-  /** What other instances count; absent if there can be none. */
-  readonly counts?: SharedCounts | undefined;
+  readonly limits: ClientLimits;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly observer?: Pick<Observer, "bounded"> | undefined;
 }
 
 interface Target {
@@ -77,7 +83,7 @@ export class StreamServer {
 
   constructor(options: StreamServerOptions) {
     this.#options = options;
-    const { counts, observer } = options;
+    const { ratePerMinute, counts, observer } = options.limits;
     this.#connectionSlots = new ConcurrencyLimiter(
       MAX_STREAM_CONNECTIONS_PER_ACCOUNT,
       "The account has reached its limit of connections to apps.",
@@ -90,7 +96,7 @@ export class StreamServer {
       counts?.of("app-streams"),
       () => observer?.bounded("app_streams_per_account"),
     );
-    this.#rates = new KeyedRateLimiters(options.clock, options.ratePerMinute, options.ratePerMinute / 60);
+    this.#rates = new KeyedRateLimiters(options.clock, ratePerMinute, ratePerMinute / 60);
   }
 
   /** Takes over the socket of a request for streams. */
@@ -129,7 +135,7 @@ export class StreamServer {
     if (!principal) throw new EdgeError("Unauthorized");
     const { key } = principal;
     if (this.#rates.of(key.id).charge(1) > 0) {
-      this.#options.observer?.bounded("requests_per_key");
+      this.#options.limits.observer?.bounded("requests_per_key");
       throw new EdgeError("TooManyRequests");
     }
     const mayStream = PERMISSIONS.some((permission) => key.permissions.includes(permission));
@@ -156,7 +162,7 @@ export class StreamServer {
   }
 
   #accept(socket: WebSocket, target: Target, source: string | undefined): void {
-    const { gateway, clock, logger } = this.#options;
+    const { gateway, clock, logger, limits } = this.#options;
     const { principal, asset, app } = target;
     const { key, accountId } = principal;
     const assetUuid = asset.uuid;
@@ -171,14 +177,16 @@ export class StreamServer {
       key,
       trail,
       clock,
-      chargeOpening: () => {
-        if (rate.charge(1) > 0) throw new EdgeError("TooManyRequests", "Streams are opened too fast with this key.");
-      },
-      acquireStream: () => this.#streamSlots.acquire(accountId),
-      onUnread: ({ bufferedBytes, bufferedMessages }) => {
-        this.#options.observer?.bounded("app_connection_not_read");
-        const waiting = { buffered_bytes: bufferedBytes, buffered_messages: bufferedMessages };
-        logger.warn({ ...about, ...waiting }, "a client does not read what its streams bring; connection cut");
+      limits: {
+        chargeOpening: () => {
+          if (rate.charge(1) > 0) throw new EdgeError("TooManyRequests", "Streams are opened too fast with this key.");
+        },
+        acquireStream: () => this.#streamSlots.acquire(accountId),
+        onUnread: ({ bufferedBytes, bufferedMessages }) => {
+          limits.observer?.bounded("app_connection_not_read");
+          const waiting = { buffered_bytes: bufferedBytes, buffered_messages: bufferedMessages };
+          logger.warn({ ...about, ...waiting }, "a client does not read what its streams bring; connection cut");
+        },
       },
     });
     this.#connections.add(connection);

@@ -65,9 +65,11 @@ async function setUp() {
     clock,
     logger: await createLogger({ name: "test", level: "fatal" }),
     ackTimeoutMs: ACK_TIMEOUT_MS,
-    deadlines: { note: (dueMs) => followed.push(`deadline in ${dueMs - T0}`) },
+    sweepers: {
+      deadlines: { note: (dueMs) => followed.push(`deadline in ${dueMs - T0}`) },
+      undelivered: { sweepSoon: () => followed.push("look for what is not delivered") },
+    },
     credentials,
-    onUnknownResult: () => followed.push("look for what is not delivered"),
   });
   const connect = async (assetUuid = ASSET) => {
     const session = { assetUuid, sessionId: "s", instanceId: "ins_1", protocol: 3, at: 1 };

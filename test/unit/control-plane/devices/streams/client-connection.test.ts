@@ -55,9 +55,11 @@ function setUp() {
     key,
     trail: new AuditTrail({ audit, clock, logger, ...about }),
     clock,
-    chargeOpening: () => undefined,
-    acquireStream: () => ({ [Symbol.dispose]: () => undefined }),
-    onUnread: (waiting) => void unread.push(waiting),
+    limits: {
+      chargeOpening: () => undefined,
+      acquireStream: () => ({ [Symbol.dispose]: () => undefined }),
+      onUnread: (waiting) => void unread.push(waiting),
+    },
   });
   /** The client sends this as fast as its connection is read. */
   const send = async (message: Uint8Array, isBinary: boolean): Promise<void> => {
