@@ -92,18 +92,18 @@ async function createProbeContext(
   who: Pick<ProbeContext, "isService" | "callerProxy">,
 ): Promise<ProbeContext> {
   const settings = tryConfig(() => readConfigFile(configPath));
-  const engine = await io.createEngine(settingsOf({ settings, configPath }));
+  const engine = await io.device.createEngine(settingsOf({ settings, configPath }));
   return {
     ...who,
     config: tryConfig(() => loadConfig(configPath)),
     settings,
     configPath,
     clock: io.clock,
-    host: io.host,
+    host: io.device.host,
     engine,
-    openStore: io.openReader,
-    readClock: io.readClock,
-    createRegistryPing: (known: Config) => io.createRegistryPing(known, engine),
+    openStore: io.device.openReader,
+    readClock: io.device.readClock,
+    createRegistryPing: (known: Config) => io.device.createRegistryPing(known, engine),
     agentVersion: VERSION,
   };
 }

@@ -80,9 +80,10 @@ function readCertificate(path: string): string {
 }
 
 async function createProbeContext({ io, configPath }: Context, config: NewConfig): Promise<ProbeContext> {
-  const { clock, host, openReader: openStore, readClock } = io;
-  const engine = await io.createEngine(config);
-  const createRegistryPing = (known: Config) => io.createRegistryPing(known, engine);
+  const { clock, device } = io;
+  const { host, openReader: openStore, readClock } = device;
+  const engine = await io.device.createEngine(config);
+  const createRegistryPing = (known: Config) => io.device.createRegistryPing(known, engine);
   const who = { isService: false, callerProxy: undefined };
   const files = { config, settings: config, configPath };
   return { ...files, ...who, clock, host, engine, openStore, readClock, createRegistryPing, agentVersion: VERSION };

@@ -57,7 +57,7 @@ async function fromStore(
   const config = await readConfig();
   if (config instanceof Error) throw down;
   try {
-    using store = await io.openReader(config.state_dir);
+    using store = await io.device.openReader(config.state_dir);
     return store.history(entries).flatMap(toActivities);
   } catch {
     throw down;

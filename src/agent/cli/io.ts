@@ -15,6 +15,11 @@ export interface Io {
   readonly clock: Clock;
   /** Aborts at Ctrl-C. */
   readonly interrupted: AbortSignal;
+  readonly device: DeviceAccess;
+}
+
+/** How commands reach the device, without the daemon. */
+export interface DeviceAccess {
   readonly host: Host;
   /** Reads whether the clock is synchronised; `null` if that is not known. */
   readonly readClock: () => Promise<{ readonly clock_synced: boolean | null }>;

@@ -83,13 +83,13 @@ async function readDeviceWithoutDaemon({ readConfig, io }: Context): Promise<Dev
   const config = await readConfig();
   if (config instanceof ConfigError) return config.message;
   try {
-    using store = await io.openReader(config.state_dir);
-    const { host, clock } = io;
-    const engine = await io.createEngine(config);
+    const { clock, device } = io;
+    using store = await device.openReader(config.state_dir);
+    const engine = await device.createEngine(config);
     const sources = {
       engine,
       dataRoot: async (signal: AbortSignal) => (await engine.info(signal)).dataRoot,
-      host,
+      host: device.host,
       store,
       clock,
       diskReserveBytes: config.deploy.disk_reserve_bytes,

@@ -101,7 +101,7 @@ async function appFiles({ client, io }: Context, areValuesKnown: boolean): Promi
 
 async function engineFacts({ io, readConfig }: Context) {
   const config = await readConfig();
-  const engine = await io.createEngine(config instanceof Error ? { engine: {} } : config);
+  const engine = await io.device.createEngine(config instanceof Error ? { engine: {} } : config);
   const signal = AbortSignal.any([io.interrupted, AbortSignal.timeout(10_000)]);
   return { info: await engine.info(signal), containers: await engine.listContainers(signal) };
 }
@@ -155,7 +155,7 @@ async function readSecrets({ io, readConfig, configPath }: Context): Promise<Kno
   const withoutValues = { secrets: knownSecrets({ config: full, store: undefined, env }), areValuesKnown: false };
   if (config instanceof Error) return withoutValues;
   try {
-    using store = await io.openReader(config.state_dir);
+    using store = await io.device.openReader(config.state_dir);
     return { secrets: knownSecrets({ config: full, store, env }), areValuesKnown: true };
   } catch {
     // Not readable by this user.

@@ -43,30 +43,25 @@ export interface Downloads {
 /** Creates the image downloader and what belongs to it. */
 export function createDownloads(services: DownloadServices): Downloads {
   const { config, engine, registry, host, gate, crashGuard, store, clock, random, logger } = services;
-  const parts = new PartStore(config.directory);
+  const kept = { parts: new PartStore(config.directory), pulls: new PullRecords(config.directory) };
   const freeBytes = (path: string): Promise<number | undefined> => host.freeBytes(path);
-  const pulls = new PullRecords(config.directory);
   const attempt = (work: () => Promise<void>, signal: AbortSignal) =>
     crashGuard.run("removal of old downloads", work, signal);
   const pending = (): ReadonlySet<string> => imagesNeeded([], store.deployments()).references;
   const sweeping = { bounds: config.sweep, pending, freeBytes, attempt };
-  const sweeper = new PartSweeper({ engine, parts, pulls, ...sweeping, clock, logger });
+  const sweeper = new PartSweeper({ engine, kept, ...sweeping, clock, logger });
   const imagesInUse = new ImagesInUse();
   const index = new ContentIndex(config.contentsDirectory, () => clock.now());
   const fetching = {
     registry,
-    parts,
     makeRoom: () => sweeper.makeRoom(),
-    clock,
-    random,
-    bounds: config.bounds,
-    stallMs: config.stallMs,
+    rules: { clock, random, bounds: config.bounds, stallMs: config.stallMs },
     rate: () => gate.rate(),
   };
   const downloader = createImageDownloader({
     ...fetching,
     engine,
-    pulls,
+    kept,
     contents: new DeviceContents({
       engine,
       index,
@@ -79,7 +74,7 @@ export function createDownloads(services: DownloadServices): Downloads {
     logger,
     collectYoung,
   });
-  return { downloader, blobs: new BlobDownloader(fetching), sweeper, imagesInUse };
+  return { downloader, blobs: new BlobDownloader({ ...fetching, parts: kept.parts }), sweeper, imagesInUse };
 }
 
 /** Does nothing without Node.js's option `--expose-gc`. */

@@ -37,7 +37,7 @@ export interface RemoteAccessServer extends AsyncDisposable {
 
 /** Composes the streams to apps. Their code is loaded with the first stream. */
 export function createRemoteAccess(options: RemoteAccessOptions): RemoteAccessServer {
-  const { config, socketPath, clock, logger } = options;
+  const { config, socketPath, clock, logger, traffic } = options;
   const endings = new Endings();
   const { idle_s: idleS, max_streams: maxStreams, max_bytes_per_s: bytesPerSecond } = config.remote_access;
   const throttle = new Throttle(clock, () => bytesPerSecond);
@@ -51,11 +51,9 @@ export function createRemoteAccess(options: RemoteAccessOptions): RemoteAccessSe
     return new DeviceStreams(connection, {
       ...options,
       access: createContainerAccess({ socketPath, clock }),
-      limits: { idleMs: idleS * 1000, maxStreams },
+      limits: { idleMs: idleS * 1000, maxStreams, allowed },
       endings,
-      allowed,
-      mustYield,
-      pauseAfter: (bytes) => throttle.take(bytes),
+      link: { traffic, mustYield, pauseAfter: (bytes) => throttle.take(bytes) },
     });
   };
   const onLoadError = (error: unknown): void => {

@@ -3,6 +3,7 @@ import type { Descriptor, RegistryAuth, RegistryClient, ResolvedImage } from "..
 import { DownloadError, toDiskError } from "./download-error.ts";
 import type { DownloaderOptions } from "./downloader-options.ts";
 import { fillPart } from "./fill-part.ts";
+import type { PartStore } from "./part-store.ts";
 import type { FetchInterruption, TransferProgress } from "./ports.ts";
 import { Throttle } from "./throttle.ts";
 import { Transfer } from "./transfer.ts";
@@ -22,10 +23,10 @@ export interface BlobDownloadRequest {
   readonly signal: AbortSignal;
 }
 
-export type BlobDownloaderOptions = Pick<
-  DownloaderOptions,
-  "parts" | "makeRoom" | "clock" | "random" | "bounds" | "stallMs" | "rate"
-> & { readonly registry: Pick<RegistryClient, "openBlob"> };
+export interface BlobDownloaderOptions extends Pick<DownloaderOptions, "makeRoom" | "rules" | "rate"> {
+  readonly registry: Pick<RegistryClient, "openBlob">;
+  readonly parts: PartStore;
+}
 
 /** Downloads single blobs, which the engine does not get: resumed after cuts and restarts, as layers of images are. */
 export class BlobDownloader {
@@ -34,13 +35,13 @@ export class BlobDownloader {
 
   constructor(options: BlobDownloaderOptions) {
     this.#options = options;
-    this.#throttle = new Throttle(options.clock, options.rate);
+    this.#throttle = new Throttle(options.rules.clock, options.rate);
   }
 
   /** Resolves when the file has the blob. Rejects with a `DownloadError`, a `RegistryError`, or the signal's reason. */
   async download(request: BlobDownloadRequest): Promise<TransferProgress> {
     const { image, blob, auth, path, onProgress, onInterruption, onReceived, signal } = request;
-    const { parts, registry, makeRoom, clock, random, bounds, stallMs } = this.#options;
+    const { parts, registry, makeRoom, rules } = this.#options;
     await using lease = await parts.lease(blob);
     const { part } = lease;
     const transfer = new Transfer(blob.size);
@@ -51,10 +52,7 @@ export class BlobDownloader {
     update();
     const fill = (): Promise<void> =>
       fillPart(part, {
-        clock,
-        random,
-        bounds,
-        stallMs,
+        ...rules,
         throttle: this.#throttle,
         open: (offset, aborted) => registry.openBlob(image, blob, { offset, auth, signal: aborted }),
         onReceived: (bytes) => {

@@ -1,28 +1,27 @@
-import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { DeviceContents } from "../contents/device-contents.ts";
-import type { FetchBounds } from "../core/image/fetch-retry.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { RegistryClient } from "../registry/registry.ts";
+import type { FetchRules } from "./fill-part.ts";
 import type { PartStore } from "./part-store.ts";
 import type { PullRecords } from "./pull-records.ts";
+
+/** What stays on the disk of downloads, also over a restart. */
+export interface KeptDownloads {
+  readonly parts: PartStore;
+  readonly pulls: PullRecords;
+}
 
 export interface DownloaderOptions {
   readonly engine: Engine;
   readonly registry: RegistryClient;
-  readonly parts: PartStore;
-  readonly pulls: PullRecords;
+  readonly kept: KeptDownloads;
   /** What the images on the device contain; absent: every layer is downloaded whole. */
   readonly contents?: DeviceContents | undefined;
   /** Frees disk space for downloads; resolves to whether anything was removed. */
   readonly makeRoom: () => Promise<boolean>;
-  readonly clock: Clock;
   readonly logger: Logger;
-  /** In [0, 1). */
-  readonly random: () => number;
-  readonly bounds: FetchBounds;
-  /** A connection that delivers nothing for this time is considered dead, in milliseconds. */
-  readonly stallMs: number;
+  readonly rules: FetchRules;
   /** Bytes per second for all downloads together; `undefined` for no limit. */
   readonly rate: () => number | undefined;
   /** Collects young garbage at once; does nothing where that is not possible. */

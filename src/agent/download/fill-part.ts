@@ -12,14 +12,18 @@ import type { FetchInterruption } from "./ports.ts";
 import { receiveBody } from "./receive-body.ts";
 import type { Throttle } from "./throttle.ts";
 
-/** How bytes are fetched, whatever of a blob is wanted. */
-export interface FetchOptions {
+/** When a connection is given up, and when the next one is tried. */
+export interface FetchRules {
   readonly clock: Clock;
   /** In [0, 1). */
   readonly random: () => number;
   readonly bounds: FetchBounds;
   /** A connection that delivers nothing for this time is considered dead, in milliseconds. */
   readonly stallMs: number;
+}
+
+/** How bytes are fetched, whatever of a blob is wanted. */
+export interface FetchOptions extends FetchRules {
   readonly throttle: Throttle;
   readonly onReceived: (bytes: number) => void;
   /** Called after bytes were appended to the part. */

@@ -25,9 +25,9 @@ class LoopbackDownloader implements ImageDownloader {
 
   constructor(options: DownloaderOptions) {
     this.#options = options;
-    this.#throttle = new Throttle(options.clock, options.rate);
+    this.#throttle = new Throttle(options.rules.clock, options.rate);
     this.#garbage = new YoungGarbage(options.collectYoung);
-    this.#indexes = new KnownIndexes(options.clock);
+    this.#indexes = new KnownIndexes(options.rules.clock);
   }
 
   async download(wanted: ImageDownloadRequest): Promise<DownloadedImage> {
@@ -83,14 +83,12 @@ class LoopbackDownloader implements ImageDownloader {
   }
 
   async #plan(request: PlanPartsRequest, findArtifact: RegistryClient["findArtifact"]): Promise<ImagePlan | undefined> {
-    const { engine, contents, registry, parts, clock, random, bounds, stallMs, logger } = this.#options;
+    const { engine, contents, registry, kept, rules, logger } = this.#options;
     if (!contents) return undefined;
-    const patienceMs = Math.min(bounds.patienceMs, PLAN_PATIENCE_MS);
+    const { bounds } = rules;
     const fetch = {
-      clock,
-      random,
-      bounds: { ...bounds, patienceMs },
-      stallMs,
+      ...rules,
+      bounds: { ...bounds, patienceMs: Math.min(bounds.patienceMs, PLAN_PATIENCE_MS) },
       throttle: this.#throttle,
       onReceived: request.onReceived,
       onAppended: () => {},
@@ -104,7 +102,7 @@ class LoopbackDownloader implements ImageDownloader {
       findArtifact,
       openBlob: (...args) => registry.openBlob(...args),
     };
-    return await planImage({ ...request, registry: source, parts, contents, fetch, readsZstd, logger });
+    return await planImage({ ...request, registry: source, parts: kept.parts, contents, fetch, readsZstd, logger });
   }
 }
 

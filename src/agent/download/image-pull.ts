@@ -61,7 +61,8 @@ export class ImagePull implements AsyncDisposable {
     plan: ImagePlan | undefined,
   ) {
     const { image, auth } = request;
-    const { clock, random, bounds, stallMs, parts, pulls, makeRoom, registry, contents, logger } = options;
+    const { rules, makeRoom, registry, contents, logger } = options;
+    const { parts, pulls } = options.kept;
     this.#record = pulls.begin(image);
     this.#request = request;
     this.#options = options;
@@ -71,27 +72,31 @@ export class ImagePull implements AsyncDisposable {
     const present = new Set(image.diffIds.slice(0, request.byParts?.layersPresent ?? 0));
     this.#handedSizes = new Map([...this.#handed.load()].filter(([diffId]) => present.has(diffId)));
     this.#fetch = new LayerFetch({
-      fill: { clock, random, bounds, stallMs, throttle },
+      rules: { ...rules, throttle },
       parts,
       layers: image.layers,
       plans: this.#rebuilt,
       expectedBytes: request.expectedBytes,
-      open: (blob, range, signal) => registry.openBlob(image, blob, { ...range, auth, signal }),
-      openImage: (imageId, signal) => {
-        if (!contents) throw new Error("nothing is known of the images on the device");
-        return contents.open(imageId, request.byParts?.app ?? "", signal);
-      },
-      onLostImage: (imageId, error) => {
-        logger.info({ err: error, image: imageId }, "an image does not have what it had; that is downloaded");
+      source: {
+        open: (blob, range, signal) => registry.openBlob(image, blob, { ...range, auth, signal }),
+        openImage: (imageId, signal) => {
+          if (!contents) throw new Error("nothing is known of the images on the device");
+          return contents.open(imageId, request.byParts?.app ?? "", signal);
+        },
+        onLostImage: (imageId, error) => {
+          logger.info({ err: error, image: imageId }, "an image does not have what it had; that is downloaded");
+        },
       },
       makeRoom,
-      onReceived: request.onReceived,
-      onChange: () => request.onProgress(this.progress),
-      onInterruption: request.onInterruption,
-      // The engine has received some of the wrong bytes.
-      onDropped: () => this.#enginePull.abort(new DOMException("wrong bytes", "AbortError")),
-      onFailure: (error) => this.#fail(error),
-      onUnusableParts: (diffId, error) => this.#onUnusableParts(diffId, error),
+      listener: {
+        onReceived: request.onReceived,
+        onChange: () => request.onProgress(this.progress),
+        onInterruption: request.onInterruption,
+        // The engine has received some of the wrong bytes.
+        onDropped: () => this.#enginePull.abort(new DOMException("wrong bytes", "AbortError")),
+        onFailure: (error) => this.#fail(error),
+        onUnusableParts: (diffId, error) => this.#onUnusableParts(diffId, error),
+      },
     });
   }
 
@@ -128,7 +133,7 @@ export class ImagePull implements AsyncDisposable {
       this.#fetch.removeParts();
       // Ranges are removed once they are closed.
       if (this.#plan) await this.#close();
-      await this.#options.parts.remove(this.#request.image.layers.map(({ digest }) => digest));
+      await this.#options.kept.parts.remove(this.#request.image.layers.map(({ digest }) => digest));
     });
   }
 
@@ -203,12 +208,12 @@ export class ImagePull implements AsyncDisposable {
     image: ResolvedImage,
     layer: (digest: string) => Promise<ServedLayer> = (digest) => this.#layer(digest),
   ): Promise<LoopbackImage> {
-    const { engine, clock } = this.#options;
+    const { engine, rules } = this.#options;
     const { signal } = this.#request;
     this.#enginePull = new AbortController();
     const round = AbortSignal.any([signal, this.#enginePull.signal]);
     const address = this.#record.takeAddress();
-    await using loopback = await LoopbackRegistry.open({ clock, image, layer, signal: round, address });
+    await using loopback = await LoopbackRegistry.open({ clock: rules.clock, image, layer, signal: round, address });
     this.#record.offer({ name: loopback.reference, address: loopback.address, digest: image.digest });
     try {
       const facts = await engine.pullImage(loopback.reference, () => {}, round, {

@@ -2,7 +2,7 @@ import { Semaphore } from "../../lib/semaphore.ts";
 import type { Descriptor, OpenBlob } from "../registry/registry.ts";
 import { DownloadError } from "./download-error.ts";
 import { fillFromRanges } from "./fill-from-ranges.ts";
-import { type FetchOptions, fillPart } from "./fill-part.ts";
+import { type FetchOptions, type FetchRules, fillPart } from "./fill-part.ts";
 import { fetchRanges, type FetchRangesOptions } from "./fetch-ranges.ts";
 import type { FetchSpans } from "./by-parts/check-fetched.ts";
 import type { LayerPlan } from "./by-parts/layer-plan.ts";
@@ -12,21 +12,18 @@ import type { FetchInterruption } from "./ports.ts";
 import { sendPart, type ServedLayer } from "./send-part.ts";
 import { Transfer } from "./transfer.ts";
 
-export interface LayerFetchOptions {
-  readonly fill: Pick<FetchOptions, "clock" | "random" | "bounds" | "stallMs" | "throttle">;
-  readonly parts: PartStore;
-  readonly layers: readonly Descriptor[];
-  /** Layers that are put together from parts, by diff id. */
-  readonly plans: ReadonlyMap<string, LayerPlan>;
-  readonly expectedBytes: number | undefined;
+/** Where the bytes of layers come from. */
+export interface LayerSource {
   /** Opens a blob; without a length, to its end. */
   readonly open: (blob: Descriptor, range: OpenRange, signal: AbortSignal) => Promise<OpenBlob>;
   /** Opens the files of an image on the device. */
   readonly openImage: (imageId: string, signal: AbortSignal) => AsyncIterable<Uint8Array>;
   /** Called when an image on the device turned out not to have what it should have. */
   readonly onLostImage: (imageId: string, error: unknown) => void;
-  /** Frees disk space for downloads; resolves to whether anything was removed. */
-  readonly makeRoom: () => Promise<boolean>;
+}
+
+/** Hears how the layers of a pull get on. */
+export interface LayerListener {
   readonly onReceived: (bytes: number) => void;
   readonly onChange: () => void;
   readonly onInterruption: (interruption: FetchInterruption) => void;
@@ -35,6 +32,19 @@ export interface LayerFetchOptions {
   readonly onFailure: (error: unknown) => void;
   /** Called when a layer cannot be put together. The engine has received the beginning of it at most. */
   readonly onUnusableParts: (diffId: string, error: unknown) => void;
+}
+
+export interface LayerFetchOptions {
+  readonly rules: FetchRules & Pick<FetchOptions, "throttle">;
+  readonly parts: PartStore;
+  readonly layers: readonly Descriptor[];
+  /** Layers that are put together from parts, by diff id. */
+  readonly plans: ReadonlyMap<string, LayerPlan>;
+  readonly expectedBytes: number | undefined;
+  readonly source: LayerSource;
+  /** Frees disk space for downloads; resolves to whether anything was removed. */
+  readonly makeRoom: () => Promise<boolean>;
+  readonly listener: LayerListener;
 }
 
 interface OpenRange {
@@ -98,19 +108,19 @@ export class LayerFetch implements AsyncDisposable {
       this.#jobs.push(this.#fetch(layer, part));
       return { send: (range, to, options) => sendPart(part, range, to, options) };
     } catch (error) {
-      this.#options.onFailure(error);
+      this.#options.listener.onFailure(error);
       throw error;
     }
   }
 
   async #rebuild(plan: LayerPlan): Promise<ServedLayer> {
-    const { openImage, onLostImage, onUnusableParts, parts } = this.#options;
+    const { source, listener, parts } = this.#options;
     const { signal } = this.#stopped;
     const { diffId } = plan.layout;
     const update = (): void => {
       const { size, done } = plan.progress;
       this.transfer.layer(diffId, size, done);
-      this.#options.onChange();
+      this.#options.listener.onChange();
     };
     const fetch: FetchSpans = async (blob, spans, check) => {
       const options = { ...this.#rangeOptions(blob.descriptor, update), check };
@@ -123,12 +133,12 @@ export class LayerFetch implements AsyncDisposable {
       plan,
       fetch,
       slot: () => this.#concurrency.acquire(signal),
-      openImage: (imageId) => openImage(imageId, signal),
+      openImage: (imageId) => source.openImage(imageId, signal),
       directory: parts.directory,
-      onLostImage,
+      onLostImage: source.onLostImage,
       onReplanned: update,
       onFailure: (error) => {
-        if (!signal.aborted) onUnusableParts(diffId, error);
+        if (!signal.aborted) listener.onUnusableParts(diffId, error);
       },
     });
     return {
@@ -148,7 +158,7 @@ export class LayerFetch implements AsyncDisposable {
       using _slot = await this.#concurrency.acquire(signal);
       await this.#makingRoom(() => this.#fill(layer, part));
     } catch (error) {
-      if (!signal.aborted) this.#options.onFailure(error);
+      if (!signal.aborted) this.#options.listener.onFailure(error);
     }
     this.#updateProgress(part);
   }
@@ -163,27 +173,28 @@ export class LayerFetch implements AsyncDisposable {
   }
 
   async #fill(layer: Descriptor, part: Part): Promise<void> {
-    const { open, onDropped, parts } = this.#options;
+    const { source, listener, parts } = this.#options;
+    const { onDropped } = listener;
     const update = (): void => this.#updateProgress(part);
     if (await fillFromRanges(part, layer, parts, { ...this.#rangeOptions(layer, update), onDropped })) return;
     await fillPart(part, {
       ...this.#fetchOptions(update),
-      open: (offset, signal) => open(layer, { offset }, signal),
+      open: (offset, signal) => source.open(layer, { offset }, signal),
       onDropped,
     });
   }
 
   #rangeOptions(blob: Descriptor, onAppended: () => void): FetchRangesOptions {
-    return { ...this.#fetchOptions(onAppended), open: (span, signal) => this.#options.open(blob, span, signal) };
+    return { ...this.#fetchOptions(onAppended), open: (span, signal) => this.#options.source.open(blob, span, signal) };
   }
 
   #fetchOptions(onAppended: () => void): FetchOptions {
-    const { fill, onReceived } = this.#options;
+    const { rules, listener } = this.#options;
     return {
-      ...fill,
+      ...rules,
       onReceived: (bytes) => {
         this.transfer.received(bytes);
-        onReceived(bytes);
+        listener.onReceived(bytes);
       },
       onAppended,
       onInterruption: (interruption) => this.#onInterruption(interruption),
@@ -194,12 +205,12 @@ export class LayerFetch implements AsyncDisposable {
   #onInterruption(interruption: FetchInterruption): void {
     this.#concurrency.reduceToOne();
     if (interruption.kind === "cut") this.transfer.cut();
-    this.#options.onInterruption(interruption);
+    this.#options.listener.onInterruption(interruption);
   }
 
   #updateProgress(part: Part): void {
     this.transfer.layer(part.blob.digest, part.blob.size, part.size);
-    this.#options.onChange();
+    this.#options.listener.onChange();
   }
 }
 

@@ -3,13 +3,12 @@ import type { Logger } from "../../lib/logger.ts";
 import { partsToRemove, type SweepBounds } from "../core/image/part-sweep.ts";
 import type { Engine } from "../engine/engine.ts";
 import { imageAddress } from "../registry/address.ts";
-import type { PartStore } from "./part-store.ts";
-import type { LeftPull, PullRecords } from "./pull-records.ts";
+import type { KeptDownloads } from "./downloader-options.ts";
+import type { LeftPull } from "./pull-records.ts";
 
 export interface SweeperOptions {
   readonly engine: Pick<Engine, "inspectImage" | "untagImage">;
-  readonly parts: PartStore;
-  readonly pulls: PullRecords;
+  readonly kept: KeptDownloads;
   readonly bounds: SweepBounds;
   /** References of the images of deployments that go on. */
   readonly pending: () => ReadonlySet<string>;
@@ -56,7 +55,8 @@ export class PartSweeper {
    * `EngineError`.
    */
   async finishPulls(signal: AbortSignal): Promise<void> {
-    const { parts, pulls, engine, bounds, pending, clock, logger } = this.#options;
+    const { kept, engine, bounds, pending, clock, logger } = this.#options;
+    const { parts, pulls } = kept;
     for (const left of pulls.left()) {
       const { reference, layers, names } = left.record;
       const isDone = await this.#isDone(left, signal);
@@ -80,7 +80,8 @@ export class PartSweeper {
 
   /** Removes parts that are too old, and the oldest ones while disk space is low. */
   async sweep(): Promise<void> {
-    const { parts, pulls, bounds, freeBytes, pending, clock } = this.#options;
+    const { kept, bounds, freeBytes, pending, clock } = this.#options;
+    const { parts, pulls } = kept;
     const going = repositoriesOf(pending());
     // What a deployment has paid for stays while that goes on, whatever its age and the disk say.
     const needed = new Set(
@@ -93,14 +94,14 @@ export class PartSweeper {
 
   /** Removes all parts that are not in use, for a full disk. Resolves to whether there were any. */
   async makeRoom(): Promise<boolean> {
-    const idle = await this.#options.parts.idle();
+    const idle = await this.#options.kept.parts.idle();
     await this.#remove(idle.map(({ digest }) => digest));
     return idle.length > 0;
   }
 
   async #remove(digests: readonly string[]): Promise<void> {
     if (digests.length === 0) return;
-    await this.#options.parts.remove(digests);
+    await this.#options.kept.parts.remove(digests);
     this.#options.logger.info({ parts: digests.length }, "removed abandoned partial downloads");
   }
 }

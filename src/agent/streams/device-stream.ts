@@ -121,20 +121,20 @@ export class DeviceStream implements AppStream, Disposable {
 
   #giveCredit(bytes: number): void {
     const { credit, services } = this.#options;
-    const grant = credit.take(bytes, services.mustYield() ? YIELDING_CREDIT : undefined);
+    const grant = credit.take(bytes, services.link.mustYield() ? YIELDING_CREDIT : undefined);
     if (grant === 0 || this.signal.aborted) return;
     this.#options.connection.sendFrame({ type: "stream_credit", stream_id: this.id, bytes: grant });
   }
 
-  async #pauseAfter(bytes: number, { clock, pauseAfter }: StreamServices): Promise<void> {
-    const pauseMs = pauseAfter(bytes);
+  async #pauseAfter(bytes: number, { clock, link }: StreamServices): Promise<void> {
+    const pauseMs = link.pauseAfter(bytes);
     if (pauseMs > 0) await clock.sleep(pauseMs, this.signal);
   }
 
   #count(direction: "sent" | "received", bytes: number): void {
-    const { clock, traffic } = this.#options.services;
+    const { clock, link } = this.#options.services;
     this.bytes[direction] += bytes;
     this.activeAt = clock.monotonic();
-    traffic(direction, bytes + MESSAGE_OVERHEAD_BYTES, this.app);
+    link.traffic(direction, bytes + MESSAGE_OVERHEAD_BYTES, this.app);
   }
 }

@@ -46,7 +46,7 @@ export class DeviceStreams implements SessionStreams {
       },
       send: (message) => connection.sendData(message),
     };
-    this.#sender = new StreamSender(sink, services.clock, services.mustYield);
+    this.#sender = new StreamSender(sink, services.clock, services.link.mustYield);
     this.#arrivals = new ArrivalCounter(sink);
   }
 
@@ -149,7 +149,7 @@ export class DeviceStreams implements SessionStreams {
   }
 
   #refusal(kind: StreamKind): EdgeError | undefined {
-    const found = findRemoteAccessViolation(kind, this.#services.allowed());
+    const found = findRemoteAccessViolation(kind, this.#services.limits.allowed());
     return found && new EdgeError("PolicyDenied", found.message, { rule: found.rule });
   }
 

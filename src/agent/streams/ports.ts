@@ -8,11 +8,23 @@ import type { ContainerAccess } from "../engine/container-access.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Endings } from "./endings.ts";
 
-/** Limits of all streams, from the configuration. */
+/** Limits of all streams, from the configuration and the policy. */
 export interface StreamLimits {
   /** A stream over which nothing was sent for this long is closed, in milliseconds. */
   readonly idleMs: number;
   readonly maxStreams: number;
+  /** What the policy allows now. */
+  readonly allowed: () => RemoteAccess;
+}
+
+/** How much streams use of the link. */
+export interface LinkShare {
+  /** For how long to wait before the next data, in milliseconds, after these bytes. */
+  readonly pauseAfter: (bytes: number) => number;
+  /** Whether something more important is under way on the link, so that streams should use little of it. */
+  readonly mustYield: () => boolean;
+  /** Counts the bytes of a message with data of an app. */
+  readonly traffic: (direction: "sent" | "received", bytes: number, app: string) => void;
 }
 
 export interface StreamServices {
@@ -23,14 +35,7 @@ export interface StreamServices {
   readonly logger: Logger;
   readonly limits: StreamLimits;
   readonly endings: Endings;
-  /** What the policy allows now. */
-  readonly allowed: () => RemoteAccess;
-  /** For how long to wait before the next data, in milliseconds, after these bytes. */
-  readonly pauseAfter: (bytes: number) => number;
-  /** Whether something more important is under way on the link, so that streams should use little of it. */
-  readonly mustYield: () => boolean;
-  /** Counts the bytes of a message with data of an app. */
-  readonly traffic: (direction: "sent" | "received", bytes: number, app: string) => void;
+  readonly link: LinkShare;
 }
 
 /** A stream as the code that serves it sees it. */

@@ -24,6 +24,14 @@ export interface FollowListener {
   onReconnected(): void;
 }
 
+/** How a lost connection is opened again. */
+export interface RetryRules {
+  /** How long to retry without a connection, or with one that brings nothing and ends at once, in milliseconds. */
+  readonly giveUpAfterMs: number;
+  /** In [0, 1). */
+  readonly random: () => number;
+}
+
 export interface FollowOptions {
   readonly source: DeploymentEventSource;
   readonly listener: FollowListener;
@@ -31,10 +39,8 @@ export interface FollowOptions {
   readonly deploymentId?: string;
   /** Return after the first event. */
   readonly detach?: boolean;
-  /** How long to retry without a connection, or with one that brings nothing and ends at once, in milliseconds. */
-  readonly giveUpAfterMs: number;
+  readonly retry: RetryRules;
   readonly clock: Clock;
-  readonly random: () => number;
   readonly signal: AbortSignal;
   /** Called once, as soon as the id is known. */
   readonly onDeploymentId?: (id: string) => void;
@@ -52,7 +58,7 @@ const RETRYABLE_STATUSES = new Set([429, 500, 502, 503, 504]);
  *   refusal, an outage longer than `giveUpAfterMs`, or the reason of `signal`
  */
 export async function followDeployment(options: FollowOptions): Promise<StreamedEvent> {
-  const { listener, clock, signal } = options;
+  const { listener, retry, clock, signal } = options;
   const position = new Position(options);
   const outage = new StreamOutage(clock);
   let isSaid = false;
@@ -71,10 +77,10 @@ export async function followDeployment(options: FollowOptions): Promise<Streamed
       problem = error;
     }
     const outageMs = outage.ended();
-    if (outageMs !== undefined && outageMs >= options.giveUpAfterMs) throw problem;
+    if (outageMs !== undefined && outageMs >= retry.giveUpAfterMs) throw problem;
     if (!isSaid) listener.onDisconnected(describe(problem));
     isSaid = true;
-    await clock.sleep(position.nextDelay(problem, options.random()), signal);
+    await clock.sleep(position.nextDelay(problem, retry.random()), signal);
   }
 }
 

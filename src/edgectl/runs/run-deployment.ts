@@ -98,9 +98,8 @@ async function follow(
     event = await followDeployment({
       source: { resume, start: "start" in options ? options.start : () => resume(options.deploymentId, 0) },
       listener: view,
-      giveUpAfterMs: retryFor * 1000,
+      retry: { giveUpAfterMs: retryFor * 1000, random: io.random },
       clock: io.clock,
-      random: io.random,
       signal: io.interrupted,
       onDeploymentId: (id) => (deploymentId = id),
       ...(deploymentId !== undefined && { deploymentId }),

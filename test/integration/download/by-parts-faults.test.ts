@@ -247,7 +247,10 @@ describe("layers from parts, where something is wrong", () => {
         await rm(filler, { force: true });
         return true;
       };
-      rig.downloader = rig.newDownloader({ parts: new PartStore(join(disk.path, "downloads")), makeRoom });
+      rig.downloader = rig.newDownloader({
+        kept: { parts: new PartStore(join(disk.path, "downloads")), pulls: rig.pulls },
+        makeRoom,
+      });
       const reference = at(rig.registry.host);
       const { result, wholes, price } = await rig.download(reference);
       await expectOnDevice(reference);
@@ -260,7 +263,9 @@ describe("layers from parts, where something is wrong", () => {
 
   test.skipIf(skip || noDisk)("a disk that stays full fails with no_space", async () => {
     await using disk = await smallDisk(2);
-    rig.downloader = rig.newDownloader({ parts: new PartStore(join(disk.path, "downloads")) });
+    rig.downloader = rig.newDownloader({
+      kept: { parts: new PartStore(join(disk.path, "downloads")), pulls: rig.pulls },
+    });
     await expect(rig.download(at(rig.registry.host))).rejects.toMatchObject({ kind: "no_space" });
   });
 

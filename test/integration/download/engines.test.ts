@@ -69,14 +69,15 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
   const options = () => ({
     engine,
     registry: plainClient(),
-    parts,
-    pulls,
+    kept: { parts, pulls },
     makeRoom: async () => false,
-    clock: systemClock,
     logger: pino({ level: "silent" }),
-    random: () => 0.5,
-    bounds: { patienceMs: 20_000, baseMs: 20, maxMs: 200 },
-    stallMs: 5_000,
+    rules: {
+      clock: systemClock,
+      random: () => 0.5,
+      bounds: { patienceMs: 20_000, baseMs: 20, maxMs: 200 },
+      stallMs: 5_000,
+    },
     rate: () => undefined,
     collectYoung: () => void collections++,
   });
@@ -167,17 +168,16 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
 
   /** As after a restart. */
   const finishPulls = async (keepMs: number): Promise<void> => {
-    const { clock, logger } = options();
+    const { rules, logger } = options();
     const { directory } = parts;
     const sweeper = new PartSweeper({
       engine,
-      parts: new PartStore(directory),
-      pulls: new PullRecords(directory),
+      kept: { parts: new PartStore(directory), pulls: new PullRecords(directory) },
       bounds: { keepMs, reserveBytes: 0, minAgeMs: 0 },
       freeBytes: async () => undefined,
       pending: () => new Set(),
       attempt: (work) => work(),
-      clock,
+      clock: rules.clock,
       logger,
     });
     await sweeper.finishPulls(AbortSignal.timeout(240_000));

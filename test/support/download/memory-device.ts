@@ -182,27 +182,31 @@ export class MemoryDevice {
     failed.promise.catch(() => {});
     this.#killed.signal.addEventListener("abort", () => failed.reject(this.#killed.signal.reason));
     const contents = this.#contents();
-    const { signal: _signal, onReceived, onAppended: _appended, onInterruption, ...fill } = this.#fetch();
+    const { signal: _signal, onReceived, onAppended: _appended, onInterruption, ...rules } = this.#fetch();
     const fetch = owned.use(
       new LayerFetch({
-        fill,
+        rules,
         parts: this.parts,
         layers: image.layers,
         plans,
         expectedBytes: undefined,
-        open: async (blob, { offset, length }) => this.#open(blob, offset, length),
-        openImage: (id, signal) => contents.open(id, "app", signal),
-        onLostImage: () => {},
-        makeRoom: async () => false,
-        onReceived,
-        onChange: () => {},
-        onInterruption,
-        onDropped: () => {
-          drops++;
-          failed.reject(new Error("wrong bytes were discarded"));
+        source: {
+          open: async (blob, { offset, length }) => this.#open(blob, offset, length),
+          openImage: (id, signal) => contents.open(id, "app", signal),
+          onLostImage: () => {},
         },
-        onFailure: (error) => failed.reject(error),
-        onUnusableParts: (_diffId, error) => failed.reject(error),
+        makeRoom: async () => false,
+        listener: {
+          onReceived,
+          onChange: () => {},
+          onInterruption,
+          onDropped: () => {
+            drops++;
+            failed.reject(new Error("wrong bytes were discarded"));
+          },
+          onFailure: (error) => failed.reject(error),
+          onUnusableParts: (_diffId, error) => failed.reject(error),
+        },
       }),
     );
     const [layer, diffId = ""] = [image.layers[0], image.diffIds[0]];

@@ -97,8 +97,7 @@ export class PartsRig implements AsyncDisposable {
           return client.findArtifact(...args);
         },
       },
-      parts: this.parts,
-      pulls: this.pulls,
+      kept: { parts: this.parts, pulls: this.pulls },
       contents: new DeviceContents({
         engine,
         index,
@@ -109,11 +108,13 @@ export class PartsRig implements AsyncDisposable {
         collectYoung: () => {},
       }),
       makeRoom: async () => false,
-      clock: systemClock,
       logger,
-      random: () => 0.5,
-      bounds: { patienceMs: 20_000, baseMs: 20, maxMs: 200 },
-      stallMs: 5_000,
+      rules: {
+        clock: systemClock,
+        random: () => 0.5,
+        bounds: { patienceMs: 20_000, baseMs: 20, maxMs: 200 },
+        stallMs: 5_000,
+      },
       rate: () => undefined,
       collectYoung: () => {},
       ...changes,

@@ -184,7 +184,7 @@ export class UpdateAgentRig implements AsyncDisposable {
       trust: () => Promise.resolve({ insecure: true, secureContext: undefined, authHosts: undefined }),
     });
     const parts = new PartStore(device.path("state/parts"));
-    const fetching = { registry, parts, clock, random, bounds: OPTIONS, stallMs: 60_000 };
+    const fetching = { registry, parts, rules: { clock, random, bounds: OPTIONS, stallMs: 60_000 } };
     return {
       store,
       registry,

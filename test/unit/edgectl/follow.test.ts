@@ -61,9 +61,8 @@ async function follow(service: BreakingService, giveUpAfterMs = 1e9): Promise<Fo
       onDisconnected: (why) => void notes.push(why),
       onReconnected: () => void notes.push("resumed"),
     },
-    giveUpAfterMs,
+    retry: { giveUpAfterMs, random: () => 0.5 },
     clock,
-    random: () => 0.5,
     signal: new AbortController().signal,
   }).finally(() => {
     progress.isDone = true;
@@ -146,7 +145,7 @@ describe("following a deployment", () => {
     const listener = { onEvent: () => undefined, onDisconnected: () => undefined, onReconnected: () => undefined };
     const signal = new AbortController().signal;
     const source = { start: open, resume: open };
-    const options = { source, listener, giveUpAfterMs: 5_000, clock, random: () => 0.5, signal };
+    const options = { source, listener, retry: { giveUpAfterMs: 5_000, random: () => 0.5 }, clock, signal };
     expect(await followDeployment(options)).toMatchObject({ status: "Success" });
   });
 
@@ -156,7 +155,13 @@ describe("following a deployment", () => {
     const listener = { onEvent: () => undefined, onDisconnected: () => undefined, onReconnected: () => undefined };
     const signal = new AbortController().signal;
     const clock = new FakeClock();
-    const following = followDeployment({ source, listener, giveUpAfterMs: 1000, clock, random: () => 0, signal });
+    const following = followDeployment({
+      source,
+      listener,
+      retry: { giveUpAfterMs: 1000, random: () => 0 },
+      clock,
+      signal,
+    });
     await expect(following).rejects.toBe(refusal);
   });
 });

@@ -52,7 +52,7 @@ function newSweeper(pulls = records(), pending: readonly string[] = [], time: Cl
   const bounds = { keepMs: KEEP_MS, reserveBytes: 0, minAgeMs: 0 };
   const parts = new PartStore(directory.path);
   const logger = pino({ level: "silent" });
-  const options = { engine, parts, pulls, bounds, freeBytes: async () => undefined, clock: time, logger };
+  const options = { engine, kept: { parts, pulls }, bounds, freeBytes: async () => undefined, clock: time, logger };
   return new PartSweeper({ ...options, pending: () => new Set(pending), attempt: (work) => work() });
 }
 

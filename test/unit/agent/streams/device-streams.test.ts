@@ -42,12 +42,13 @@ class Rig {
       store: { apps: () => apps },
       clock: this.clock,
       logger: this.log.logger,
-      limits: { idleMs: IDLE_MS, maxStreams: 2 },
+      limits: { idleMs: IDLE_MS, maxStreams: 2, allowed: () => this.allowed },
       endings: this.endings,
-      allowed: () => this.allowed,
-      pauseAfter: () => 0,
-      mustYield: () => this.mustYield,
-      traffic: (direction, bytes) => void (this.traffic[direction] += bytes),
+      link: {
+        pauseAfter: () => 0,
+        mustYield: () => this.mustYield,
+        traffic: (direction, bytes) => void (this.traffic[direction] += bytes),
+      },
     });
   }
 
