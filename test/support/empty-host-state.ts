@@ -11,6 +11,6 @@ export const EMPTY_HOST_STATE: HostState = {
   freeBytes: 1_000,
   reserveBytes: 1_000,
   policyViolation: undefined,
-  volumes: { uses: [], foreign: [] },
+  volumes: { uses: [], foreign: [], external: [] },
   action: "deploy",
 };

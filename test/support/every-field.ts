@@ -25,6 +25,7 @@ export const FULL: FullSpec = {
   volumes: [
     { local: "/var/lib/full", target: "/data", readonly: true, owner: "1000:1000" },
     { name: "full-cache", target: "/cache", readonly: true, owner: "1000:1000", nocopy: true, shared: true },
+    { external: "full-storage", target: "/storage", readonly: true, nocopy: true },
   ],
   command: ["serve", "--all"],
   cpu_limit: 0.5,
@@ -90,6 +91,7 @@ const OTHER: FullSpec = {
   volumes: [
     { local: "/var/lib/other", target: "/other", readonly: false, owner: "1001" },
     { name: "other-cache", target: "/other-cache", readonly: false, owner: "1001", nocopy: false, shared: false },
+    { external: "other-storage", target: "/other-storage", readonly: false, nocopy: false },
   ],
   command: ["serve"],
   cpu_limit: 2,

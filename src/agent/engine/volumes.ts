@@ -46,4 +46,6 @@ export interface VolumeMount {
   readonly readonly: boolean;
   /** Whether the engine leaves it as it is, where it would fill an empty one with what the image has there. */
   readonly nocopy?: boolean;
+  /** It was there before, and was not made with `create`: unless `nocopy`, the engine fills it if it is empty. */
+  readonly isExternal?: true;
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { AppSpec } from "../../protocol/apps/app-spec.ts";
 import { canonicalOptions } from "../../protocol/apps/canonical-options.ts";
-import { bindsOf, namedVolumesOf } from "../../protocol/apps/volume-fields.ts";
+import { bindsOf } from "../../protocol/apps/volume-fields.ts";
 import { newVersionName, canonicalSpec, containerName, extrasOf, LABELS } from "../core/app/container.ts";
 import { toSecretsLabel } from "../core/app/secrets.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
@@ -15,7 +15,7 @@ import { NOTHING_CREATED } from "./observe.ts";
 import { type MountOutcome, withMissingMounts } from "./missing-mounts.ts";
 import { joinFurtherNetworks, prepareNetworks, releaseNetworks } from "./networks.ts";
 import { findStartRefusal } from "./policy-check.ts";
-import { type MadeVolume, makeVolumes, removeMadeVolumes, volumeMounts } from "./volumes.ts";
+import { externalVolumeFailure, type MadeVolume, makeVolumes, removeMadeVolumes, volumeMounts } from "./volumes.ts";
 
 /**
  * Creates an app's container without starting it. Precondition: no container carries the same deployment's label; one
@@ -35,6 +35,8 @@ export async function runCreate(context: ContainerStepContext, step: CreateStep)
 async function createContainer(context: ContainerStepContext, step: CreateStep): Promise<StepResult> {
   const refusal = await findStartRefusal(context, step.spec, "creating");
   if (refusal) return { failure: refusal };
+  const missing = await externalVolumeFailure(context, step.spec, "creating");
+  if (missing) return { failure: missing };
   const networks = await prepareNetworks(context, step.spec, "creating");
   if (networks.failure) return { failure: networks.failure };
   const target = { spec: step.spec, image: async () => step.image, step: "creating" } as const;
@@ -100,6 +102,7 @@ export function toRequest(
   files: readonly FileMount[],
 ): ContainerRequest {
   const { spec, image, deploymentId, previousImageId } = step;
+  const namedVolumes = volumeMounts(spec, config.stateDir);
   return {
     name: step.place === "new_version" ? newVersionName(spec.name) : containerName(spec.name),
     image,
@@ -129,7 +132,7 @@ export function toRequest(
     logLimit: spec.log ? { maxBytes: spec.log.max_bytes, maxFiles: spec.log.max_files } : config.containerLog,
     ...(files.length > 0 && { files }),
     ...extraFields(spec),
-    ...(namedVolumesOf(spec).length > 0 && { namedVolumes: volumeMounts(spec, config.stateDir) }),
+    ...(namedVolumes.length > 0 && { namedVolumes }),
   };
 }
 

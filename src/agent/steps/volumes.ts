@@ -1,8 +1,21 @@
 import type { AppSpec } from "../../protocol/apps/app-spec.ts";
 import { normalizePath } from "../../protocol/values/normalize-path.ts";
-import { type NamedVolume, namedVolumesOf, parseOwner } from "../../protocol/apps/volume-fields.ts";
+import {
+  type ExternalVolume,
+  externalVolumesOf,
+  type NamedVolume,
+  namedVolumesOf,
+  parseOwner,
+} from "../../protocol/apps/volume-fields.ts";
 import { LABELS } from "../core/app/container.ts";
-import { type VolumeState, volumeUses } from "../core/deployment/check-volumes.ts";
+import {
+  findExternalFault,
+  type FoundExternal,
+  type VolumeState,
+  volumeUses,
+} from "../core/deployment/check-volumes.ts";
+import { toRefusalFailure } from "../core/deployment/check.ts";
+import type { Failure } from "../core/records.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Owner, VolumeMount } from "../engine/engine.ts";
 import { engineVolumeName, managedVolume, volumeLabels, volumeLock } from "../engine/volume-names.ts";
@@ -17,12 +30,19 @@ export interface MadeVolume {
   readonly message: string;
 }
 
-/** Returns how a container mounts the volumes of its app that the agent manages. */
+/** Returns how a container mounts the volumes of its app that the engine has. */
 export function volumeMounts(spec: AppSpec, stateDir: string): VolumeMount[] {
-  return namedVolumesOf(spec).map(({ name, target, readonly, nocopy = false }) => {
-    const mount = { name: engineVolumeName(name, stateDir), target, readonly };
-    return nocopy ? Object.assign(mount, { nocopy }) : mount;
-  });
+  const managed = namedVolumesOf(spec).map((volume) => toMount(engineVolumeName(volume.name, stateDir), volume));
+  const external = externalVolumesOf(spec).map((volume) => toMount(volume.external, volume, true));
+  return [...managed, ...external];
+}
+
+function toMount(
+  name: string,
+  { target, readonly, nocopy = false }: NamedVolume | ExternalVolume,
+  isExternal?: true,
+): VolumeMount {
+  return { name, target, readonly, ...(isExternal && { isExternal }), ...(nocopy && { nocopy }) };
 }
 
 /** Reads what the check of an app's volumes depends on. */
@@ -32,7 +52,8 @@ export async function readVolumeState(
 ): Promise<VolumeState> {
   const { engine, store, config, record, replacedApps, signal } = context;
   const volumes = namedVolumesOf(spec);
-  if (volumes.length === 0) return { uses: [], foreign: [] };
+  const external = await findExternal(context, spec);
+  if (volumes.length === 0) return { uses: [], foreign: [], external };
   const foreign: { volume: string; engineName: string }[] = [];
   for (const name of new Set(volumes.map((volume) => volume.name))) {
     const engineName = engineVolumeName(name, config.stateDir);
@@ -41,7 +62,32 @@ export async function readVolumeState(
   }
   const apps = store.apps().filter(({ name }) => !replacedApps.has(name));
   const known = { apps, deployments: store.deployments() };
-  return { uses: volumeUses(known, { app: spec.name, order: record.order, group: record.group?.id }), foreign };
+  const uses = volumeUses(known, { app: spec.name, order: record.order, group: record.group?.id });
+  return { uses, foreign, external };
+}
+
+type FindContext = Pick<StepContext, "engine" | "config" | "signal">;
+
+/** Looks for the volumes of the engine that an app is to have and the agent does not make. */
+async function findExternal({ engine, config, signal }: FindContext, spec: AppSpec): Promise<FoundExternal[]> {
+  const found: FoundExternal[] = [];
+  for (const name of new Set(externalVolumesOf(spec).map(({ external }) => external))) {
+    const volume = await engine.volumes.find(name, signal);
+    const ofAgent = volume?.labels[LABELS.stateDir];
+    const isManaged = (await engine.volumes.find(engineVolumeName(name, config.stateDir), signal)) !== undefined;
+    found.push({ name, exists: volume?.name === name, isManaged, ...(ofAgent !== undefined && { ofAgent }) });
+  }
+  return found;
+}
+
+/** Returns why an app cannot have a volume that the agent does not make: engines make one that is missing. */
+export async function externalVolumeFailure(
+  context: FindContext,
+  spec: AppSpec,
+  step: Failure["step"],
+): Promise<Failure | undefined> {
+  const refusal = findExternalFault(await findExternal(context, spec));
+  return refusal && toRefusalFailure(refusal, step);
 }
 
 /**

@@ -37,7 +37,7 @@ export function addAppOptions(command: Command): Command {
     )
     .option(
       "-v, --volume <source:target[:ro]>",
-      "mount a path of the device, or by name a volume that its agent manages; :owner=UID:GID at the end for what is made (repeatable)",
+      "mount a path of the device, or by name a volume that its agent manages, after external: one of the engine; :owner=UID:GID at the end for what is made (repeatable)",
       collect(parseVolume),
     )
     .option(

@@ -132,7 +132,7 @@ function mount(value: Value, asked: Mount, service: ServiceDraft, file: ComposeF
     localMount(value, { source, target, isReadonly }, service, file);
   } else if (file.volumes.has(source)) {
     const bound = boundPath(file.volumes.get(source));
-    const from = bound === undefined ? { name: volumeName(source, file) } : { local: bound };
+    const from = bound === undefined ? volumeSource(source, file) : { local: bound };
     const isEmpty = asked.isEmpty === true && bound === undefined;
     service.append("volumes", { ...from, target, readonly: isReadonly, ...(isEmpty && { nocopy: true }) }, value.place);
   } else {
@@ -271,9 +271,14 @@ export function shareVolumes(services: readonly ServiceDraft[]): void {
   }
 }
 
-/** Volumes belong to the project unless they have a name of their own, as in compose. */
-function volumeName(name: string, { project, volumes }: ComposeFile): string {
-  return volumes.get(name)?.fields().get("name")?.text() ?? `${project}_${name}`;
+/** Volumes belong to the project unless they have a name of their own, as in compose; external ones are not made. */
+function volumeSource(name: string, { project, volumes }: ComposeFile): { name: string } | { external: string } {
+  const fields = volumes.get(name)?.fields();
+  const external = fields?.get("external");
+  const own = fields?.get("name")?.text();
+  // As it was written first: `external: {name: NAME}`.
+  if (external?.isMap) return { external: external.fields().get("name")?.text() ?? own ?? name };
+  return external?.boolean() ? { external: own ?? name } : { name: own ?? `${project}_${name}` };
 }
 
 /** Checks a volume's own definition: the device makes all volumes alike. */
@@ -293,10 +298,10 @@ export function checkVolume(volume: Value): void {
         "Mount it on the device, and name the path there in the service: /mnt/data:/data",
       );
     } else if (key === "external") {
-      if (value.boolean())
-        value.refuse(
-          "is not supported.",
-          "A volume that is on the device under this name stays unused, and an app would begin with an empty one. Mount its data by the path on the device (/var/lib/docker/volumes/NAME/_data), or copy them into a volume of this file.",
+      if (value.isMap) refuseUnknown(value.fields(), ["name"]);
+      if (value.isMap || value.boolean())
+        value.note(
+          "is the engine's volume of this name, which has to be on the device, and which the device must allow (`policy.external_volumes.allow`).",
         );
     } else if (key !== "driver_opts") refuseUnknown(new Map([[key, value]]), ["name", "driver"]);
   }

@@ -36,11 +36,20 @@ export function parsePort(text: string): PortMapping {
 
 const OWNER_SUFFIX = /:owner=([^/]*)$/;
 
+/** Before the name of a volume of the engine that the agent does not make. */
+const EXTERNAL_PREFIX = "external:";
+
 /**
  * Parses `SOURCE:TARGET[:ro|rw][:owner=UID[:GID]]`, such as `/var/lib/web:/data:ro` or `web-data:/data`. A source that is
- * no path is the name of a volume. Paths with a colon need an app file.
+ * no path is the name of a volume; after `external:` it is the engine's. Paths with a colon need an app file.
  */
 export function parseVolume(text: string): Volume {
+  if (text.startsWith(EXTERNAL_PREFIX)) {
+    const volume = parseVolume(text.slice(EXTERNAL_PREFIX.length));
+    if ("name" in volume && volume.owner === undefined)
+      return { external: volume.name, target: volume.target, readonly: volume.readonly };
+    throw new InvalidArgumentError("Write external:NAME:TARGET, or external:NAME:TARGET:ro.");
+  }
   const owner = OWNER_SUFFIX.exec(text)?.[1];
   const [source = "", target = "", mode = "rw", ...rest] = text.replace(OWNER_SUFFIX, "").split(":");
   const isName = volumeName.safeParse(source).success;

@@ -2,7 +2,10 @@ import { z } from "zod";
 import { absolutePath, mountTarget } from "../values/absolute-path.ts";
 import { normalizePath } from "../values/normalize-path.ts";
 
-/* An entry of `volumes`: a path of the device (`local`), or a volume that the agent manages (`name`). */
+/*
+ * An entry of `volumes`: a path of the device (`local`), a volume that the agent manages (`name`), or one of the engine that it
+ * does not (`external`).
+ */
 
 /** The largest id: the one above it stands for "no change" in system calls. */
 const MAX_ID = 2 ** 32 - 2;
@@ -30,6 +33,13 @@ export const volumeName = z
     "must be 1 to 63 letters, digits, '_', '.' or '-', beginning with a letter or digit",
   );
 
+const externalName = z
+  .string()
+  .regex(
+    /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,254}$/,
+    "must be 1 to 255 letters, digits, '_', '.' or '-', beginning with a letter or digit",
+  );
+
 const owner = z
   .string()
   .max(MAX_OWNER_LENGTH)
@@ -53,17 +63,27 @@ export interface NamedVolume {
   readonly shared?: boolean;
 }
 
-export type VolumeEntry = Bind | NamedVolume;
+/** A volume of the engine that the agent neither makes nor removes, in the container. */
+export interface ExternalVolume {
+  /** The engine's name of it. */
+  readonly external: string;
+  readonly target: string;
+  readonly readonly: boolean;
+  readonly nocopy?: boolean;
+}
+
+export type VolumeEntry = Bind | NamedVolume | ExternalVolume;
 
 /** The same as in a request, where `readonly` may be omitted. */
-type VolumeInput = WithoutDefaults<Bind> | WithoutDefaults<NamedVolume>;
+type VolumeInput = WithoutDefaults<Bind> | WithoutDefaults<NamedVolume> | WithoutDefaults<ExternalVolume>;
 type WithoutDefaults<T extends VolumeEntry> = Omit<T, "readonly"> & { readonly readonly?: boolean };
 
-/** One object with both alternatives, so that an error names the field and not an alternative. */
+/** One object with all alternatives, so that an error names the field and not an alternative. */
 const entry = z
   .strictObject({
     local: absolutePath.exactOptional().meta({
-      description: "Path on the device. A directory that does not exist is made. Either this or `name` is required.",
+      description:
+        "Path on the device. A directory that does not exist is made. One of `local`, `name` and `external` is required.",
       examples: ["/var/lib/node-red"],
     }),
     name: volumeName.exactOptional().meta({
@@ -71,6 +91,13 @@ const entry = z
         "Name of a volume that the agent manages, instead of `local`. It begins with what the image has at `target`, and " +
         "stays when the app is removed. Several apps may use it if at most one may write to it, or if it is `shared`.",
       examples: ["node-red-data"],
+    }),
+    external: externalName.exactOptional().meta({
+      description:
+        "The engine's name of a volume that is on the device already, instead of `local`, such as one of a tool that the agent " +
+        "replaces. The agent neither makes nor removes it, and other containers may write to it. The device must allow it in " +
+        "`policy.external_volumes.allow`.",
+      examples: ["grafana-storage"],
     }),
     target: mountTarget.meta({ description: "Path in the container.", examples: ["/data"] }),
     readonly: z.boolean().default(false).meta({ description: "Whether the app may only read there." }),
@@ -80,10 +107,14 @@ const entry = z
         "default the owner that the image has at `target`, or the user the app runs as.",
       examples: ["1000:1000"],
     }),
-    nocopy: z.boolean().exactOptional().meta({
-      description:
-        "Whether a volume by `name` begins empty, without what the image has at `target`; `false` by default.",
-    }),
+    nocopy: z
+      .boolean()
+      .exactOptional()
+      .meta({
+        description:
+          "Whether a volume by `name` begins empty, without what the image has at `target`, and an empty one by `external` stays " +
+          "so; `false` by default.",
+      }),
     shared: z
       .boolean()
       .exactOptional()
@@ -93,13 +124,16 @@ const entry = z
           "overwriting each other's files. `false` by default.",
       }),
   })
-  .superRefine(({ local, name, target, nocopy, shared }, context) => {
+  .superRefine(({ local, name, external, target, owner: asked, nocopy, shared }, context) => {
     const issue = (path: string, message: string): void => context.addIssue({ code: "custom", path: [path], message });
-    if (local === undefined && name === undefined) {
+    if (local === undefined && name === undefined && external === undefined) {
       issue("local", "is missing: give a path of the device, or `name` for a volume that the agent manages");
     }
     if (local !== undefined && name !== undefined) issue("name", "must not be given together with `local`");
-    if (name === undefined && nocopy === true) issue("nocopy", "is for a volume by `name`");
+    if (external !== undefined && (local ?? name) !== undefined)
+      issue("external", "must not be given together with `local` or `name`");
+    if (external !== undefined && asked !== undefined) issue("owner", "is for a directory that is made for the app");
+    if (local !== undefined && nocopy === true) issue("nocopy", "is for a volume by `name` or `external`");
     if (name === undefined && shared === true) issue("shared", "is for a volume by `name`");
     if (normalizePath(target) === "/proc" && (local === undefined || normalizePath(local) !== "/proc")) {
       issue("target", "must not be /proc, which is the kernel's");
@@ -107,7 +141,7 @@ const entry = z
   })
   .meta({ id: "Volume" });
 
-/** Its check leaves exactly one of `local` and `name`, which its type says. */
+/** Its check leaves exactly one of `local`, `name` and `external`, which its type says. */
 export const volume = entry as unknown as z.ZodType<VolumeEntry, VolumeInput>;
 
 export function isNamedVolume(volume: VolumeEntry): volume is NamedVolume {
@@ -120,10 +154,15 @@ interface HasVolumes {
 
 /** Returns the paths of the device that an app mounts, in the order of its volumes. */
 export function bindsOf({ volumes }: HasVolumes): Bind[] {
-  return volumes.filter((volume): volume is Bind => !isNamedVolume(volume));
+  return volumes.filter((volume): volume is Bind => "local" in volume);
 }
 
 /** Returns the volumes of an app that the agent manages, in the order of its volumes. */
 export function namedVolumesOf({ volumes }: HasVolumes): NamedVolume[] {
   return volumes.filter(isNamedVolume);
+}
+
+/** Returns the volumes of an app that the engine has and the agent does not manage, in the order of its volumes. */
+export function externalVolumesOf({ volumes }: HasVolumes): ExternalVolume[] {
+  return volumes.filter((volume): volume is ExternalVolume => "external" in volume);
 }

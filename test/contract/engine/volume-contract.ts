@@ -43,6 +43,14 @@ export function volumeContract(harness: () => EngineHarness): void {
       expect(await harness().lookInVolume(name)).toMatchObject({ owner: { uid: 1000, gid: 1000 }, mode: 0o775 });
     });
 
+    test("an empty volume that was there before is filled by the first container that mounts it", async () => {
+      const { images } = harness();
+      const name = await make(images.sleeper, "/nothing");
+      const namedVolumes = [{ name, target: "/data", readonly: false, isExternal: true as const }];
+      await run(harness(), images.ownUser, { namedVolumes });
+      expect(await harness().lookInVolume(name)).toMatchObject({ owner: { uid: 1000, gid: 1000 }, mode: 0o775 });
+    });
+
     test.each([
       ["/data", 0o775],
       ["/nothing/there", 0o755],

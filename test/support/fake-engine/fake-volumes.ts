@@ -107,11 +107,11 @@ export class FakeVolumes implements EngineVolumes {
   /** Fills the volumes of a new container, and makes missing ones, as engines do. */
   mount(request: ContainerRequest): void {
     const { files = {} } = this.#machine.image(request.image);
-    for (const { name, target } of mounts(request)) {
+    for (const { name, target, isExternal, nocopy } of mounts(request)) {
       const volume = this.#volumes.get(name) ?? newVolume({}, undefined);
       this.#volumes.set(name, volume);
       const inImage = files[target];
-      if (volume.isFilled || inImage?.kind !== "directory") continue;
+      if (volume.isFilled || (isExternal && nocopy) || inImage?.kind !== "directory") continue;
       volume.isFilled = true;
       volume.mode = inImage.mode;
       if (!volume.hasOwner) volume.owner = inImage.owner ?? ROOT;

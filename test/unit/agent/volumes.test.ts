@@ -22,6 +22,7 @@ function newRig(...config: ConstructorParameters<typeof AgentRig>): AgentRig {
   return rig;
 }
 
+const ALLOWING = { privileged: true, host_network: true, mounts: { allow: [], deny: [] }, registries: { allow: [] } };
 const named = (name: string, target = "/data", more: object = {}) => ({ name, target, ...more });
 const request = (...volumes: object[]) => ({ name: "app", image: IMAGE, volumes });
 const messages = (rig: AgentRig, id: string) => rig.events(id).map(({ message }) => message);
@@ -296,8 +297,10 @@ describe("an app with a volume that the agent manages, after the store was lost"
       { local: "/srv/a/", target: "/a", readonly: false, owner: "7" },
       { name: "flows", target: "/data", readonly: false },
       { local: "/there", target: "/there", readonly: true },
+      { external: "storage", target: "/storage", readonly: true, nocopy: true },
     ];
-    await using rig = newRig();
+    await using rig = newRig({ policy: { ...ALLOWING, external_volumes: { allow: ["storage"] } } });
+    rig.engine.volumes.add("storage");
     rig.deployments.deploy("d1", request(...volumes));
     expect(await rig.untilEnd("d1")).toMatchObject({ status: "Success" });
     using lost = openSqliteStore({ path: ":memory:", clock: rig.clock, bootId: "boot" });
@@ -328,5 +331,67 @@ describe("an engine that fails", () => {
     using _fail = rig.engine.faults.fail("volumes.create", new EngineError("timeout", "no answer"), { times: 2 });
     rig.deployments.deploy("d1", request(named("flows")));
     expect(await rig.untilEnd("d1")).toMatchObject({ status: "Success" });
+  });
+});
+
+const external = (name: string, more: object = {}) => ({ external: name, target: "/data", ...more });
+const allowed = (): AgentRig => newRig({ policy: { ...ALLOWING, external_volumes: { allow: ["*"] } } });
+
+describe("a volume of the engine that the agent does not make", () => {
+  it("is mounted under its own name, filled as engines do, and left when the app is removed", async () => {
+    await using rig = allowed();
+    rig.engine.volumes.add("storage");
+    rig.deployments.deploy("d1", request(external("storage")));
+    expect(await rig.untilEnd("d1")).toMatchObject({ status: "Success" });
+    expect(rig.engine.container("app")?.request).toMatchObject({
+      namedVolumes: [{ name: "storage", target: "/data", readonly: false, isExternal: true }],
+    });
+    expect(rig.engine.volumes.look("storage")?.owner).toEqual(OWNER);
+    rig.deployments.change("d2", { action: "update", app: "app", spec: { environments: [{ key: "A", value: "1" }] } });
+    expect(await rig.untilEnd("d2")).toMatchObject({ status: "Success" });
+    rig.deployments.change("d3", { action: "remove", app: "app" });
+    expect(await rig.untilEnd("d3")).toMatchObject({ status: "Success", message: "App app is removed." });
+    expect(rig.engine.volumes.names).toEqual(["storage"]);
+  });
+
+  it.each([
+    ["is missing", "none", "InvalidRequest", "On the device: docker volume create none"],
+    ["is missing, with one of the agent by that name", "flows", "InvalidRequest", "give it as `name`"],
+    ["is this agent's", "edge-agent.flows", "PolicyDenied", "belongs to an edge-agent"],
+    ["is another agent's", "edge-agent-1234.flows", "PolicyDenied", "belongs to an edge-agent"],
+  ])("is refused by a dry run and a deployment where it %s, and nothing is made", async (_, name, code, message) => {
+    await using rig = allowed();
+    rig.engine.volumes.add("edge-agent.flows", volumeLabels("flows", STATE_DIR, "d0"));
+    rig.engine.volumes.add("edge-agent-1234.flows", volumeLabels("flows", "/elsewhere", "d0"));
+    const { names } = rig.engine.volumes;
+    for (const id of ["dry", "d1"]) {
+      rig.deployments.deploy(id, request(external(name)), id === "dry" ? { dry_run: true } : {});
+      const text = expect.stringContaining(message) as string;
+      expect(await rig.untilEnd(id)).toMatchObject({ status: "Fail", step: "checking", code, message: text });
+    }
+    expect(rig.engine.volumes.names).toEqual(names);
+  });
+
+  it("that is gone once the image is there is not made by the engine", async () => {
+    await using rig = allowed();
+    rig.engine.volumes.add("storage");
+    rig.engine.publish("example/pulled:1");
+    const pulled = rig.engine.faults.hang("pullImage", "after");
+    rig.deployments.deploy("d1", { ...request(external("storage")), image: "example/pulled:1" });
+    while (pulled.waiting === 0) await rig.clock.advance(50);
+    await rig.engine.volumes.remove("storage", signal);
+    pulled[Symbol.dispose]();
+    expect(await rig.untilEnd("d1")).toMatchObject({ status: "Fail", step: "creating", code: "InvalidRequest" });
+    expect(rig.engine.volumes.names).toEqual([]);
+  });
+
+  it("is refused unless the policy allows it", async () => {
+    await using rig = newRig();
+    rig.engine.volumes.add("storage");
+    rig.deployments.deploy("d1", request(external("storage")));
+    expect(await rig.untilEnd("d1")).toMatchObject({
+      code: "PolicyDenied",
+      details: { rule: "policy.external_volumes.allow" },
+    });
   });
 });

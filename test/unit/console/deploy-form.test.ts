@@ -143,6 +143,14 @@ describe("the form of an update", () => {
       ok: true,
       body: { ports: [{ ...ports[0], host_port: 30_081 }], volumes: [{ ...volumes[0], target: "/srv" }] },
     });
+    const external = { external: "storage", target: "/data", nocopy: true };
+    const engines = toForm({ ...spec, volumes: [external] });
+    expect(engines.volumes[0]?.source).toBe("external:storage");
+    const moved = { ...engines, volumes: [{ ...engines.volumes[0]!, target: "/srv" }] };
+    expect(toUpdate(moved, engines, EMPTY_DELIVERY)).toEqual({
+      ok: true,
+      body: { volumes: [{ ...external, target: "/srv" }] },
+    });
   });
 
   it("keeps a secret that was not typed anew", () => {

@@ -40,6 +40,7 @@ describe("--volume", () => {
 
   test("reads the name of a volume in place of a path, and an owner", () => {
     expect(parseVolume("data:/b")).toEqual({ name: "data", target: "/b", readonly: false });
+    expect(parseVolume("external:data:/b:ro")).toEqual({ external: "data", target: "/b", readonly: true });
     expect(parseVolume("data:/b:owner=1000")).toEqual({ name: "data", target: "/b", readonly: false, owner: "1000" });
     const owner = "1000:1001";
     expect(parseVolume("/a:/b:ro:owner=1000:1001")).toEqual({ local: "/a", target: "/b", readonly: true, owner });

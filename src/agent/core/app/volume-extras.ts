@@ -1,8 +1,8 @@
 import { normalizePath } from "../../../protocol/values/normalize-path.ts";
-import { bindsOf, isNamedVolume, type VolumeEntry } from "../../../protocol/apps/volume-fields.ts";
+import { bindsOf, type VolumeEntry } from "../../../protocol/apps/volume-fields.ts";
 
 /*
- * What engines do not return of an app's volumes: the names of those that the agent manages, and owners. An app that uses
+ * What engines do not return of an app's volumes: the names of those of the engine, and owners. An app that uses
  * either has all its volumes in the `extras` label, in their order; of other apps they are read from the container.
  */
 
@@ -19,14 +19,15 @@ interface HasVolumes {
 
 /** Returns the volumes for the `extras` label; `{}` if the container says everything of them. */
 export function volumeExtras({ volumes }: HasVolumes): { readonly volumes?: VolumeEntry[] } {
-  const isPlain = volumes.every((volume) => !isNamedVolume(volume) && volume.owner === undefined);
+  const isPlain = volumes.every((volume) => "local" in volume && volume.owner === undefined);
   return isPlain ? {} : { volumes: volumes.map(canonicalVolume) };
 }
 
 function canonicalVolume(volume: VolumeEntry): VolumeEntry {
-  const { readonly, owner } = volume;
-  const rest = { target: normalizePath(volume.target), readonly, ...(owner !== undefined && { owner }) };
-  if (!isNamedVolume(volume)) return { local: normalizePath(volume.local), ...rest };
+  const mount = { target: normalizePath(volume.target), readonly: volume.readonly };
+  if ("external" in volume) return { external: volume.external, ...mount, ...(volume.nocopy && { nocopy: true }) };
+  const rest = { ...mount, ...(volume.owner !== undefined && { owner: volume.owner }) };
+  if ("local" in volume) return { local: normalizePath(volume.local), ...rest };
   const { name, nocopy, shared } = volume;
   return { name, ...rest, ...(nocopy && { nocopy }), ...(shared && { shared }) };
 }
@@ -52,7 +53,7 @@ function isListed(label: unknown): label is VolumeEntry[] {
         entry !== null &&
         "target" in entry &&
         typeof entry.target === "string" &&
-        ("name" in entry || ("local" in entry && typeof entry.local === "string")),
+        ("name" in entry || "external" in entry || ("local" in entry && typeof entry.local === "string")),
     )
   );
 }

@@ -18,10 +18,24 @@ export interface VolumeState {
   readonly uses: readonly VolumeUse[];
   /** Volumes of the request whose name on the engine belongs to a volume that the agent did not make. */
   readonly foreign: readonly { readonly volume: string; readonly engineName: string }[];
+  /** Volumes of the request that the agent does not make. */
+  readonly external: readonly FoundExternal[];
+}
+
+/** What the engine has under the name of a volume that the agent does not make. */
+export interface FoundExternal {
+  readonly name: string;
+  readonly exists: boolean;
+  /** State directory of the agent whose it is, this one or another; absent for none. */
+  readonly ofAgent?: string;
+  /** Whether the agent manages a volume that apps give this name. */
+  readonly isManaged: boolean;
 }
 
 /** Refuses what would give two apps a volume for writing, or an app another one's volume. */
-export function findVolumeConflict(spec: AppSpec, { uses, foreign }: VolumeState): Refusal | undefined {
+export function findVolumeConflict(spec: AppSpec, { uses, foreign, external }: VolumeState): Refusal | undefined {
+  const fault = findExternalFault(external);
+  if (fault) return fault;
   for (const { name: volume, readonly, shared = false } of namedVolumesOf(spec)) {
     const taken = foreign.find((other) => other.volume === volume);
     if (taken) {
@@ -37,6 +51,22 @@ export function findVolumeConflict(spec: AppSpec, { uses, foreign }: VolumeState
     }
   }
   return undefined;
+}
+
+/** Refuses a volume that is not there, which an engine would make, and one of an agent, which has rules of its own. */
+export function findExternalFault(volumes: readonly FoundExternal[]): Refusal | undefined {
+  const faulty = volumes.find(({ exists, ofAgent }) => !exists || ofAgent !== undefined);
+  if (!faulty) return undefined;
+  const { name: volume, exists, isManaged } = faulty;
+  const details = { engine_volume: volume };
+  if (exists) {
+    const message = `The engine's volume ${volume} belongs to an edge-agent: apps have it by the \`name\` that they give it.`;
+    return { code: "PolicyDenied", message, details };
+  }
+  const instead = isManaged
+    ? `The agent manages one that apps call ${volume}: give it as \`name\` in place of \`external\`.`
+    : `The agent does not make it. On the device: docker volume create ${volume}, or podman. Or give \`name\` in place of \`external\` for one that the agent makes.`;
+  return { code: "InvalidRequest", message: `The engine has no volume named ${volume}. ${instead}`, details };
 }
 
 interface Known {

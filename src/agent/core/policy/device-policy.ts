@@ -34,6 +34,8 @@ export interface Policy {
   readonly sysctls?: { readonly allow?: readonly string[] | undefined } | undefined;
   /** Security options apps may have beside `no-new-privileges`; not set for none. */
   readonly security_opt?: { readonly allow: readonly string[] } | undefined;
+  /** Volumes of the engine that apps may have by their own names, or the beginning of these and `*`; not set for none. */
+  readonly external_volumes?: { readonly allow: readonly string[] } | undefined;
   /** Maximum bytes of the files of one request, unpacked; not set for the default. */
   readonly max_files_bytes?: number | undefined;
   /** Maximum bytes of the log files of one app; not set for the default. */

@@ -1,6 +1,7 @@
 import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 import { ALL_CAPABILITIES, canonicalCapability, USUAL_CAPABILITIES } from "../../../protocol/apps/capabilities.ts";
 import { canonicalOptions } from "../../../protocol/apps/canonical-options.ts";
+import { externalVolumesOf } from "../../../protocol/apps/volume-fields.ts";
 import type { ULIMITS } from "../../../protocol/apps/container-options.ts";
 import { NO_NEW_PRIVILEGES } from "../../../protocol/apps/container-rights.ts";
 import type { Policy, PolicyViolation } from "./device-policy.ts";
@@ -33,7 +34,8 @@ export function findOptionViolation(spec: AppSpec, policy: Policy): PolicyViolat
     findLogViolation(spec, policy) ??
     findGpuViolation(spec, policy) ??
     findSecurityViolation(spec, policy) ??
-    findNamespaceViolation(spec, policy)
+    findNamespaceViolation(spec, policy) ??
+    findExternalVolumeViolation(spec, policy)
   );
 }
 
@@ -94,6 +96,19 @@ function findNamespaceViolation({ pid, ipc }: AppSpec, policy: Policy): PolicyVi
   if (pid && !policy.host_pid) return notShared("policy.host_pid", "to see the processes");
   if (ipc && !policy.host_ipc) return notShared("policy.host_ipc", "to have the shared memory");
   return undefined;
+}
+
+function findExternalVolumeViolation(spec: AppSpec, { external_volumes: rule }: Policy): PolicyViolation | undefined {
+  const denied = externalVolumesOf(spec).find(({ external }) => !isEngineName(external, rule?.allow ?? []));
+  return (
+    denied &&
+    notAllowed("policy.external_volumes.allow", `apps to mount the engine's volume ${denied.external}`, denied.external)
+  );
+}
+
+/** @param allow names; one that ends with `*` stands for all that begin so */
+function isEngineName(name: string, allow: readonly string[]): boolean {
+  return allow.some((entry) => (entry.endsWith("*") ? name.startsWith(entry.slice(0, -1)) : name === entry));
 }
 
 function notShared(rule: string, what: string): PolicyViolation {

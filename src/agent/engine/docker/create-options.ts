@@ -144,12 +144,12 @@ function volumes(
 
 type EngineMount = NonNullable<HostConfig["Mounts"]>[number];
 
-function toMount({ type, source, target, readonly }: Mount, kind: EngineInfo["kind"]): EngineMount {
+function toMount({ type, source, target, readonly, nocopy, isExternal }: Mount, kind: EngineInfo["kind"]): EngineMount {
   const mount = { Type: type, Source: source, Target: target, ReadOnly: readonly };
   // The propagation is the engine's choice, as with compose: Docker takes no private one of what contains its own data.
   if (type === "bind") return mount;
-  // Filled when it was made. Docker would fill an empty one with each new container, and change its owner.
-  return kind === "docker" ? { ...mount, VolumeOptions: NO_COPY } : mount;
+  // One of the agent's was filled when it was made. Docker would fill an empty one with each new container, and change its owner.
+  return kind === "docker" && (nocopy || !isExternal) ? { ...mount, VolumeOptions: NO_COPY } : mount;
 }
 
 /** The library's type asks for fields that engines take as optional. */
@@ -161,6 +161,7 @@ interface Mount {
   readonly target: string;
   readonly readonly: boolean;
   readonly nocopy?: boolean;
+  readonly isExternal?: true;
 }
 
 function hasColon({ source, target }: Mount): boolean {

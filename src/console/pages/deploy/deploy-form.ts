@@ -186,13 +186,21 @@ function toVariable({ key, value, isSecret, isKept }: VariableRow, index: number
   return { key: key.trim(), value, ...(isSecret && { secret: true }) };
 }
 
+function sourceOf(text: string): { local: string } | { name: string } | { external: string } {
+  if (text.startsWith(EXTERNAL_PREFIX)) return { external: text.slice(EXTERNAL_PREFIX.length) };
+  return text.startsWith("/") ? { local: text } : { name: text };
+}
+
+/** Before the name of a volume of the engine that the agent does not make, as `edgectl --volume` has it. */
+export const EXTERNAL_PREFIX = "external:";
+
 function toVolume({ source, target, isReadonly, kept }: VolumeRow, index: number, issues: FormIssue[]): object {
   const trimmed = source.trim();
   if (trimmed === "")
     issues.push({ path: `volumes.${index}.name`, reason: "is required: a path or the name of a volume" });
   if (target.trim() === "") issues.push({ path: `volumes.${index}.target`, reason: "is required" });
   return {
-    ...(trimmed.startsWith("/") ? { local: trimmed } : { name: trimmed }),
+    ...sourceOf(trimmed),
     target: target.trim(),
     ...(isReadonly && { readonly: true }),
     ...kept,

@@ -1,4 +1,4 @@
-import { type AppForm, EMPTY_APP, FORM_FIELDS } from "./deploy-form.ts";
+import { type AppForm, EMPTY_APP, EXTERNAL_PREFIX, FORM_FIELDS } from "./deploy-form.ts";
 
 const BYTES_PER_MB = 1_000_000;
 /** What the service shows in place of a value. */
@@ -17,6 +17,7 @@ interface Variable {
 interface Volume {
   readonly local?: string;
   readonly name?: string;
+  readonly external?: string;
   readonly target: string;
   readonly readonly?: boolean;
 }
@@ -44,8 +45,9 @@ export function toForm(spec: Readonly<Record<string, unknown>>): AppForm {
       return { id: id++, key, value: value === MASKED_VALUE ? "" : value, isSecret: secret, isKept: true };
     }),
     volumes: (list("volumes") as readonly Volume[]).map((volume) => {
-      const { local, name, target, readonly = false, ...kept } = volume;
-      return { id: id++, source: local ?? name ?? "", target, isReadonly: readonly, kept };
+      const { local, name, external, target, readonly = false, ...kept } = volume;
+      const source = external === undefined ? (local ?? name ?? "") : `${EXTERNAL_PREFIX}${external}`;
+      return { id: id++, source, target, isReadonly: readonly, kept };
     }),
     command: (list("command") as readonly string[]).join("\n"),
     memoryMb: typeof memory === "number" ? String(memory / BYTES_PER_MB) : "",

@@ -217,6 +217,20 @@ function withAddress(b: string): string {
   return `services: {a: {image: 'a:1', networks: {x: {ipv4_address: 10.0.0.5}}}, b: {image: 'b:1', ${b}}}\nnetworks: {x: }`;
 }
 
+test("external volumes have their own name, also in the first form, and it is said what they need", () => {
+  const { apps, notes } = convertWeb(
+    "volumes: ['a:/a:nocopy', 'b:/b:ro', 'c:/c', 'd:/d']",
+    "volumes: {a: {external: true}, b: {external: true, name: shop_db}, c: {external: {name: old}}, d: {external: false}}",
+  );
+  expect(apps["web"]?.["volumes"]).toEqual([
+    { external: "a", target: "/a", readonly: false, nocopy: true },
+    { external: "shop_db", target: "/b", readonly: true },
+    { external: "old", target: "/c", readonly: false },
+    { name: "gw_d", target: "/d", readonly: false },
+  ]);
+  expect(notes).toEqual(Array(3).fill(expect.stringContaining("`policy.external_volumes.allow`")));
+});
+
 describe("networks", () => {
   test("external ones have their own name, and it is said which they are", () => {
     const { apps, notes } = convertWeb(

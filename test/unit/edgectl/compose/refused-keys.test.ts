@@ -87,7 +87,7 @@ describe("what a service cannot have is refused by line", () => {
 
   test.each<[string, string]>([
     ["include: [a.yaml]", "include[0] names a.yaml, which is not a file here"],
-    ["volumes: {a: {external: true}}", "would begin with an empty one"],
+    ["volumes: {a: {external: {names: b}}}", "did you mean `name`"],
     ["volumes: {a: {driver_opts: {type: nfs}}}", "volumes.a.driver_opts"],
     ["volumes: {a: {driver: nfs}}", "must be local"],
     ["networks: {a: {driver: macvlan}}", "must be bridge. An app has no address of its own in the device's network"],

@@ -16,6 +16,19 @@ function violation(fields: object, policy: object = {}) {
   return findOptionViolation(parsed.spec, policyOf(policy));
 }
 
+test.each([
+  [[], false],
+  [["shop"], false],
+  [["shop_db2", "shop.db"], false],
+  [["shop_db"], true],
+  [["shop_*"], true],
+  [["*"], true],
+])("with %j in external_volumes.allow, the engine's volume shop_db is allowed: %j", (allow, isAllowed) => {
+  const volumes = [{ external: "shop_db", target: "/data" }];
+  const denied = violation({ volumes, privileged: true }, { external_volumes: { allow } });
+  expect(denied?.rule).toBe(isAllowed ? undefined : "policy.external_volumes.allow");
+});
+
 describe("the policy on the options of a container", () => {
   test("allows by default what engines give to every container, and what takes rights away", () => {
     expect(UNUSUAL_CAPABILITIES).toHaveLength(27);
