@@ -17,7 +17,7 @@ import { SharedRole } from "./instances/shared-role.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import type { SimOperators } from "./sim-operator/sim-operators.ts";
 import type { DataPlans } from "./sims/data-plans.ts";
-import { PlanWatcher } from "./sims/plan-watcher.ts";
+import { DataPlanWatcher } from "./sims/plan-watcher.ts";
 import { SimWatcher } from "./sims/sim-watcher.ts";
 import type { Store } from "./store/store.ts";
 import { WalTruncator } from "./data/wal-truncator.ts";
@@ -69,7 +69,7 @@ export function startBackground(base: ServerBase, services: BackgroundServices):
   );
   jobs.use(new Retention({ store, clock, logger, acquire: leased("retention", RETENTION_LEASE_MS), retentionMs }));
   if (!store.isShared) jobs.use(new WalTruncator({ store, clock, logger }));
-  jobs.use(new PlanWatcher({ ...shared, plans: sims.plans }));
+  jobs.use(new DataPlanWatcher({ ...shared, plans: sims.plans }));
   jobs.use(new SimWatcher({ ...shared, simOperators, locks, intervalMs: config.sim_sync_interval_s * 1000 }));
   const messenger = jobs.use(new Messenger({ store, channels, clock, logger, instanceId }));
   jobs.use(new AlertWatcher({ ...shared, publicUrl: config.public_url, onMessage: () => messenger.wake() }));

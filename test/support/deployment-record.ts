@@ -12,7 +12,7 @@ import {
   newDeployment,
   type Progress,
   progressOf,
-  type Sent,
+  type Sending,
   statusOf,
   type Uncertain,
   type Uncertainty,
@@ -29,9 +29,9 @@ import { receivedEvent } from "../../src/control-plane/core/transitions.ts";
 export const T0 = 1_800_000_000_000;
 
 /** The state of a deployment from the request until its device acknowledges it. */
-export const SENT: Sent = { kind: "sent", sentAtMs: T0 };
+export const SENDING: Sending = { kind: "sending", sentAtMs: T0 };
 
-export const SUCCEEDED: Ended = { kind: "ended", status: "Success", finishedAtMs: T0, progress: SENT };
+export const SUCCEEDED: Ended = { kind: "ended", status: "Success", finishedAtMs: T0, progress: SENDING };
 
 /** Returns a command with a specification that the test need not complete. */
 export function commandOf(action: DeploymentAction, spec: unknown = null): Command {
@@ -44,13 +44,13 @@ export function acknowledged(acknowledgedAtMs = T0): Acknowledged {
 }
 
 /** Returns the state of a deployment with an uncertain outcome; `overdue` and `restored` end in a minute. */
-export function uncertain(uncertainty: Uncertainty, progress: Progress = SENT): Uncertain {
+export function uncertain(uncertainty: Uncertainty, progress: Progress = SENDING): Uncertain {
   if (uncertainty === "asked" || uncertainty === "backup") return { kind: "uncertain", uncertainty, progress };
   return { kind: "uncertain", uncertainty, untilMs: T0 + 60_000, progress };
 }
 
 /** Returns the state of a deployment that has failed. */
-export function failed(code?: ErrorCode, unsettled?: Failed["unsettled"], progress: Progress = SENT): Failed {
+export function failed(code?: ErrorCode, unsettled?: Failed["unsettled"], progress: Progress = SENDING): Failed {
   return { kind: "ended", status: "Fail", code, finishedAtMs: T0, progress, unsettled };
 }
 
@@ -102,7 +102,7 @@ export function expireDeadline(
 
 /** The time of one that was requested at another time than `T0` begins then. */
 function stateAt({ createdAtMs }: Partial<Deployment>): Partial<Deployment> {
-  return createdAtMs === undefined ? {} : { state: { kind: "sent", sentAtMs: createdAtMs } };
+  return createdAtMs === undefined ? {} : { state: { kind: "sending", sentAtMs: createdAtMs } };
 }
 
 /** Returns a deployment with its first event. */

@@ -1,5 +1,5 @@
 import type { Deployment, DeploymentChange } from "../../src/control-plane/core/deployment.ts";
-import { toStep } from "../../src/control-plane/core/next.ts";
+import { toTransition } from "../../src/control-plane/core/next.ts";
 import type { AuditEntry } from "../../src/control-plane/store/audit.ts";
 import type {
   CreateResult,
@@ -30,7 +30,7 @@ export async function createDeployment(
     const eventBytes = Buffer.byteLength(json);
     const received = { ...deployment, holder, lastSeq: first.seq, lastEvent: first, eventBytes };
     const change = receive?.(received);
-    const step = change && toStep(received, change);
+    const step = change && toTransition(received, change);
     const after = step?.after ?? received;
     const events = [{ seq: first.seq, json }, ...(step?.events ?? [])];
     const result = await store.createDeployment({ after, events, idempotency, limits, specBytes, audit });
@@ -52,7 +52,7 @@ export async function updateDeployment(
     const before = await store.findDeployment(id, fence);
     const change = before && decide(before);
     if (!before || !change) return before;
-    const { after, events } = toStep(before, change);
+    const { after, events } = toTransition(before, change);
     if (await store.updateDeployment({ before, after, events, fence, audit })) return after;
   }
 }
@@ -66,7 +66,7 @@ export async function updateDeployments(
   const found = await Promise.all(ids.map((id) => store.findDeployment(id)));
   const steps = found.flatMap((before) => {
     const change = before && decide(before);
-    return change ? [toStep(before, change)] : [];
+    return change ? [toTransition(before, change)] : [];
   });
   const stored = await store.updateDeployments(steps);
   return steps.flatMap(({ after }) => (stored.has(after.id) ? [after] : []));

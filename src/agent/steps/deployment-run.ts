@@ -17,7 +17,7 @@ import { type StoreChange, StoreError } from "../store/store.ts";
 import type { DeployServices, StepContext, StepResult } from "./context.ts";
 import { leaveBehind } from "./leftovers.ts";
 import { mayHaveContainer, NO_CONTAINERS, observe } from "./observe.ts";
-import { type EffectStep, execute, isRecordStep, type RecordChange, toRecordChange } from "./table.ts";
+import { type DeviceStep, execute, isRecordStep, type RecordChange, toRecordChange } from "./table.ts";
 import { isEngineDown, maskError, stepName, toFailure } from "./step-failure.ts";
 import { type Lap, rounded, StepTimes } from "./step-times.ts";
 
@@ -230,7 +230,7 @@ export class DeploymentRun {
     this.#save({ ...this.#record, ...record }, events, more);
   }
 
-  #announce(step: EffectStep): void {
+  #announce(step: DeviceStep): void {
     const isNew = step.kind !== this.#announced;
     const resumed = this.#options.isResumed && this.#announced === undefined && step.kind !== "clean";
     const isTouching = beginsTouching(this.#record, step);

@@ -14,10 +14,10 @@ import { runSwitch } from "./switch.ts";
 import { runTry } from "./try-start.ts";
 import { runVerify } from "./verify.ts";
 
-/** Steps that touch the engine. */
-export type EffectStep = Exclude<Step, RecordStep>;
+/** Steps that act on the device. */
+export type DeviceStep = Exclude<Step, RecordStep>;
 
-type Executors<S extends EffectStep, Context> = {
+type Executors<S extends DeviceStep, Context> = {
   readonly [K in S["kind"]]: (context: Context, step: Extract<S, { kind: K }>) => Promise<StepResult>;
 };
 
@@ -31,7 +31,7 @@ const REPAIR_EXECUTORS: Executors<Repair["step"], ContainerStepContext> = {
 };
 
 /** Every step has its executor: one that is missing does not compile. */
-const EXECUTORS: Executors<EffectStep, StepContext> = {
+const EXECUTORS: Executors<DeviceStep, StepContext> = {
   ...REPAIR_EXECUTORS,
   clean: runCleanAndRelease,
   check: runCheck,
@@ -43,9 +43,9 @@ const EXECUTORS: Executors<EffectStep, StepContext> = {
 };
 
 /** Executes one step of a deployment. */
-export function execute<K extends EffectStep["kind"]>(
+export function execute<K extends DeviceStep["kind"]>(
   context: StepContext,
-  step: Extract<EffectStep, { kind: K }>,
+  step: Extract<DeviceStep, { kind: K }>,
 ): Promise<StepResult> {
   return EXECUTORS[step.kind](context, step);
 }

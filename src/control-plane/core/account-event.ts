@@ -8,7 +8,7 @@ type Unnumbered<E> = E extends unknown ? Omit<E, "id" | "timestamp"> : never;
 export type NewAccountEvent = Unnumbered<AccountEvent>;
 
 /** What a change of a deployment means for its asset and its account. */
-export interface DeploymentEffect {
+export interface AssetEffect {
   /** By how much the number of deployments that wait for the device changes. */
   readonly waits: number;
   /** The bits of `OUTCOME_BITS` from now on; `undefined` if they stay. */
@@ -22,7 +22,7 @@ export interface DeploymentEffect {
 }
 
 /** @param before `undefined` for a new deployment, which may have ended already */
-export function effectOf(before: Deployment | undefined, after: Deployment): DeploymentEffect {
+export function assetEffectOf(before: Deployment | undefined, after: Deployment): AssetEffect {
   const waits = Number(isWaitingForDevice(after)) - Number(before !== undefined && isWaitingForDevice(before));
   const wasRunning = before === undefined || !isFinished(before);
   const events = wasRunning ? eventsOf(before, after, waits !== 0) : [];

@@ -8,7 +8,7 @@ import {
   uncertaintyOf,
 } from "./deployment.ts";
 import { isFromBackup } from "./outcome-uncertainty.ts";
-import { isWaitingForPlan } from "./sims/plan-obstacle.ts";
+import { isWaitingForDataPlan } from "./sims/plan-obstacle.ts";
 import { waitAgainForDevice } from "./waiting.ts";
 import { fail, MAX_DEPLOYMENT_DURATION_MS } from "./transitions.ts";
 
@@ -63,7 +63,7 @@ export function pendingDeadlines(deployment: Deployment, ackTimeoutMs: number): 
     });
   } else if (progress.kind === "waiting") {
     deadlines.push({ kind: "device", sinceMs: createdAtMs, durationMs: (waitUntilMs ?? createdAtMs) - createdAtMs });
-  } else if (progress.kind === "sent") {
+  } else if (progress.kind === "sending") {
     deadlines.push({ kind: "acknowledge", sinceMs: progress.sentAtMs, durationMs: ackTimeoutMs });
   }
   return deadlines;
@@ -145,7 +145,7 @@ export function expire(deployment: Deployment, time: ChangeTime): DeploymentChan
         fail(deployment, nowMs, "DeviceNotReachable")
       );
     case "device":
-      if (deployment.holder !== undefined && isWaitingForPlan(deployment)) {
+      if (deployment.holder !== undefined && isWaitingForDataPlan(deployment)) {
         return fail(deployment, nowMs, "DataBudgetExceeded", PLAN_SPENT_MESSAGE);
       }
       return fail(deployment, nowMs, "DeviceNotReachable");

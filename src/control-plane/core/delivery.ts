@@ -59,13 +59,13 @@ export function deliveryOf({
     case "acknowledged":
       return cancelRequestedAtMs === undefined ? undefined : "cancel";
     case "waiting":
-    case "sent":
+    case "sending":
       return cancelRequestedAtMs === undefined ? "command" : "cancel";
   }
 }
 
 /** What to do about a deployment that waits to be delivered to a connected device. */
-export type DeliveryStep =
+export type DeliveryAction =
   | Delivery
   /** It waits for the device, which is connected: the wait is over, and the command follows. */
   | "end_wait"
@@ -77,16 +77,16 @@ export type DeliveryStep =
 /**
  * Returns what to do next about a deployment that waits to be delivered; `undefined`: nothing.
  *
- * @param done the last step in this session
+ * @param done the last action in this session
  */
 export function nextDelivery(
   deployment: Pick<Deployment, "state" | "cancelRequestedAtMs">,
-  done: DeliveryStep | undefined,
-): DeliveryStep | undefined {
+  done: DeliveryAction | undefined,
+): DeliveryAction | undefined {
   const delivery = deliveryOf(deployment);
   const { kind } = deployment.state;
   // What an earlier session has sent is acknowledged or uncertain once the device has listed what it holds.
-  const isUnsent = done === undefined && (kind === "waiting" || kind === "sent");
+  const isUnsent = done === undefined && (kind === "waiting" || kind === "sending");
   if (delivery === "cancel" && isUnsent) return "end";
   if (delivery !== "command" || kind !== "waiting") return delivery === done ? undefined : delivery;
   if (done === undefined) return "end_wait";

@@ -56,7 +56,7 @@ export type DeploymentState = OpenState | Ended;
 export type OpenState = Progress | Uncertain;
 
 /** How far the command has come. */
-export type Progress = Waiting | Sent | Acknowledged;
+export type Progress = Waiting | Sending | Acknowledged;
 
 /** Its client waits for the device. */
 export interface Waiting {
@@ -65,9 +65,11 @@ export interface Waiting {
   readonly sentAtMs: number | undefined;
 }
 
-/** The instance that holds the device's session sends the command, or has sent it; the device has not acknowledged it. */
-export interface Sent {
-  readonly kind: "sent";
+/**
+ * The command is due: the instance that holds the device's session sends it, or has sent it. The device has not acknowledged it.
+ */
+export interface Sending {
+  readonly kind: "sending";
   /** Since when the device should acknowledge it: since the request, or since the wait for the device has ended. */
   readonly sentAtMs: number;
 }
@@ -180,7 +182,7 @@ export function newDeployment({ nowMs, timeoutMs, waitMs, ...given }: NewDeploym
   return {
     ...given,
     version: 1,
-    state: { kind: "sent", sentAtMs: nowMs },
+    state: { kind: "sending", sentAtMs: nowMs },
     createdAtMs: nowMs,
     deadlineAtMs: nowMs + timeoutMs,
     waitUntilMs: waitMs === undefined ? undefined : nowMs + waitMs,

@@ -18,7 +18,12 @@ import {
 } from "./deployment.ts";
 import { appendEvent, MAX_EVENT_BYTES, MAX_EVENT_BYTES_OVER_QUOTA } from "./event-log.ts";
 import { applyOutcome, markForOutcomeQuery, markUncertainOnStart, type ReportedOutcome } from "./resolve-outcome.ts";
-import { isWaitingForPlan, type PlanObstacle, refuseForPlan, waitForPlan } from "./sims/plan-obstacle.ts";
+import {
+  isWaitingForDataPlan,
+  type DataPlanObstacle,
+  refuseForDataPlan,
+  waitForDataPlan,
+} from "./sims/plan-obstacle.ts";
 import {
   acknowledge,
   applyDeviceEvent,
@@ -57,7 +62,7 @@ export type Fact =
   /** The device is connected, and the command is about to be sent. */
   | { readonly kind: "device_ready" }
   /** A data plan stands in its way. */
-  | { readonly kind: "plan_spent"; readonly obstacle: PlanObstacle }
+  | { readonly kind: "plan_spent"; readonly obstacle: DataPlanObstacle }
   /** The command cannot be sent to the device. */
   | {
       readonly kind: "unsendable";
@@ -89,7 +94,7 @@ export type Effect =
   | { readonly kind: "log_end" };
 
 /** One change of a deployment: what it was, what it is to be, and what follows. `before` is absent for a new deployment. */
-export interface Step<Before extends Deployment | undefined = Deployment> {
+export interface Transition<Before extends Deployment | undefined = Deployment> {
   readonly before: Before;
   readonly after: Deployment;
   /** The new events. */
@@ -101,13 +106,13 @@ export interface Step<Before extends Deployment | undefined = Deployment> {
 export interface RequestFacts {
   /** The instance that holds the device's session; `undefined`: it is not connected. */
   readonly holder: string | undefined;
-  readonly obstacle: PlanObstacle | undefined;
+  readonly obstacle: DataPlanObstacle | undefined;
   /** Whether the client waits for a device that is not connected. */
   readonly isAwaited: boolean;
 }
 
-/** Returns the first step of a new deployment: it is received, and may begin to wait or end at once. */
-export function begin(request: NewDeployment, facts: RequestFacts, time: ChangeTime): Step<undefined> {
+/** Returns the first transition of a new deployment: it is received, and may begin to wait or end at once. */
+export function begin(request: NewDeployment, facts: RequestFacts, time: ChangeTime): Transition<undefined> {
   const fresh = completeNew({ ...newDeployment(request), holder: facts.holder }, time);
   const first = appendEvent(fresh, receivedEvent(fresh), fresh.createdAtMs);
   if (!first) throw new Error("a new deployment did not accept its first event");
@@ -121,17 +126,17 @@ export function begin(request: NewDeployment, facts: RequestFacts, time: ChangeT
 }
 
 /** Returns what changes with a fact; `undefined`: nothing, as when the fact is out of date. */
-export function next(deployment: Deployment, fact: Fact, time: ChangeTime): Step | undefined {
+export function next(deployment: Deployment, fact: Fact, time: ChangeTime): Transition | undefined {
   const decided = decide(deployment, fact, time);
   // The deadlines on record are those of an earlier process, whose service time is over: they are measured anew.
   const isResumed = fact.kind === "service_started";
   const change = isResumed ? (decided ?? { fields: {} }) : decided;
   if (!change) return undefined;
-  return toStep(deployment, completeChange(isResumed ? withoutDueTimes(deployment) : deployment, change, time));
+  return toTransition(deployment, completeChange(isResumed ? withoutDueTimes(deployment) : deployment, change, time));
 }
 
-/** Returns the step for a complete change. */
-export function toStep(before: Deployment, change: DeploymentChange): Step {
+/** Returns the transition for a complete change. */
+export function toTransition(before: Deployment, change: DeploymentChange): Transition {
   const changed = withChange(before, change);
   return { before, ...changed, effects: effectsOf(before, changed.after, change) };
 }
@@ -161,8 +166,8 @@ function decide(deployment: Deployment, fact: Fact, time: ChangeTime): Deploymen
     case "device_ready":
       return deliveryOf(deployment) === "command" ? endWaitToSend(deployment, nowMs) : undefined;
     case "plan_spent":
-      if (!wasNeverSent(progressOf(deployment)) || isWaitingForPlan(deployment)) return undefined;
-      return waitForPlan(deployment, nowMs, fact.obstacle);
+      if (!wasNeverSent(progressOf(deployment)) || isWaitingForDataPlan(deployment)) return undefined;
+      return waitForDataPlan(deployment, nowMs, fact.obstacle);
     case "unsendable":
       if (deliveryOf(deployment) !== "command") return undefined;
       return failUnsent(deployment, nowMs, fact.code, fact.message, fact.details);
@@ -194,9 +199,9 @@ function onRequest(
   { obstacle, isAwaited }: RequestFacts,
   nowMs: number,
 ): DeploymentChange | undefined {
-  if (obstacle?.effect === "refuse") return refuseForPlan(deployment, nowMs, obstacle);
+  if (obstacle?.effect === "refuse") return refuseForDataPlan(deployment, nowMs, obstacle);
   const isAway = deployment.holder === undefined;
-  if (obstacle && (isAwaited || !isAway)) return waitForPlan(deployment, nowMs, obstacle);
+  if (obstacle && (isAwaited || !isAway)) return waitForDataPlan(deployment, nowMs, obstacle);
   if (!isAway) return undefined;
   const waiting = isAwaited && waitForDevice(deployment, nowMs, "The device is not connected; waiting for it");
   return waiting || failUnsent(deployment, nowMs, "DeviceNotReachable");
@@ -210,7 +215,7 @@ function onCancelRequested(deployment: Deployment, nowMs: number): DeploymentCha
 
 function endCancelled(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
   const { kind } = deployment.state;
-  if ((kind !== "waiting" && kind !== "sent") || deployment.cancelRequestedAtMs === undefined) return undefined;
+  if ((kind !== "waiting" && kind !== "sending") || deployment.cancelRequestedAtMs === undefined) return undefined;
   return failUnsent(deployment, nowMs, "DeploymentCancelled");
 }
 
@@ -223,7 +228,7 @@ function markFromBackup(deployment: Deployment): Deployment {
   };
 }
 
-function withChange(before: Deployment, { event, fields }: DeploymentChange): Pick<Step, "after" | "events"> {
+function withChange(before: Deployment, { event, fields }: DeploymentChange): Pick<Transition, "after" | "events"> {
   const after = { ...before, ...fields, version: before.version + 1 };
   if (!event) return { after, events: [] };
   const { seq } = event;

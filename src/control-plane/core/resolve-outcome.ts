@@ -69,7 +69,7 @@ function mayWaitAgain(deployment: Deployment): boolean {
   const uncertainty = uncertaintyOf(deployment);
   // One of which the device was being asked stays so: it is asked again when it connects.
   const isCertain = uncertainty === undefined || uncertainty === "asked";
-  return progressOf(deployment).kind === "sent" && deployment.cancelRequestedAtMs === undefined && isCertain;
+  return progressOf(deployment).kind === "sending" && deployment.cancelRequestedAtMs === undefined && isCertain;
 }
 
 /** Marks a deployment that the device, connected in this session, does not hold: its outcome must be queried. */

@@ -86,7 +86,7 @@ export function appendNote(
 export function acknowledge(deployment: Deployment, nowMs: number, epoch: number): DeploymentChange | undefined {
   const sent = { ...deployment, ...endWait(deployment, nowMs) };
   const progress = progressOf(sent);
-  if (sent.state.kind === "ended" || progress.kind !== "sent") return undefined;
+  if (sent.state.kind === "ended" || progress.kind !== "sending") return undefined;
   const acknowledged = { kind: "acknowledged", acknowledgedAtMs: nowMs, sentAtMs: progress.sentAtMs } as const;
   const held = { ...sent, state: withProgress(sent.state, acknowledged) };
   const { state, deadlineAtMs } = { ...held, ...clearUncertainty(held, nowMs) };

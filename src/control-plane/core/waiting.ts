@@ -64,7 +64,7 @@ export function endWait(deployment: Deployment, nowMs: number): WaitFields {
   const { state } = deployment;
   if (state.kind === "ended" || progressOf(deployment).kind !== "waiting") return {};
   return {
-    state: withProgress(state, { kind: "sent", sentAtMs: nowMs }),
+    state: withProgress(state, { kind: "sending", sentAtMs: nowMs }),
     deadlineAtMs: nowMs + timeoutMs(deployment),
   };
 }

@@ -1,9 +1,9 @@
 import type { RegistryAuth } from "../../protocol/apps/deploy-request.ts";
 import { usedFeatures } from "../../protocol/link/features.ts";
 import { commandFrame, tooOldMessage } from "../core/command.ts";
-import { type CancelReason, cancelReason, deliveryOf, type DeliveryStep, nextDelivery } from "../core/delivery.ts";
+import { type CancelReason, cancelReason, deliveryOf, type DeliveryAction, nextDelivery } from "../core/delivery.ts";
 import type { UndeliveredDeployment } from "../core/deployment.ts";
-import { isWaitingForPlan } from "../core/sims/plan-obstacle.ts";
+import { isWaitingForDataPlan } from "../core/sims/plan-obstacle.ts";
 import type { DeliveryHandler } from "../devices/handlers.ts";
 import type { DeviceSession } from "../devices/session.ts";
 import type { DeviceGateway } from "../devices/gateway/device-gateway.ts";
@@ -35,7 +35,7 @@ export class DeviceDelivery implements DeliveryHandler {
   /** The deliveries in progress. Those of one session do not overlap. */
   readonly #runs = new Map<DeviceSession, Run>();
   /** What was done last in a session about what is not settled, by deployment. Nothing is sent twice in one session. */
-  readonly #done = new WeakMap<DeviceSession, Map<string, DeliveryStep>>();
+  readonly #done = new WeakMap<DeviceSession, Map<string, DeliveryAction>>();
 
   constructor(options: DeviceDeliveryOptions) {
     this.#options = options;
@@ -92,19 +92,19 @@ export class DeviceDelivery implements DeliveryHandler {
 
   async #deliverOne(session: DeviceSession, deployment: UndeliveredDeployment): Promise<void> {
     const { id } = deployment;
-    const step = nextDelivery(deployment, this.#doneOf(session, id));
-    if (step === "end_wait") {
+    const action = nextDelivery(deployment, this.#doneOf(session, id));
+    if (action === "end_wait") {
       if (await this.#isHeldForPlan(session, id)) return;
       await this.#options.executor.apply(id, { kind: "device_ready" }, session);
     }
-    if ((step === "end_wait" || step === "command") && (await this.#send(session, deployment))) {
+    if ((action === "end_wait" || action === "command") && (await this.#send(session, deployment))) {
       this.#markDone(session, id, "command");
     }
-    if (step === "end") await this.#options.executor.apply(id, { kind: "never_sent" }, session);
-    const reason = step === "cancel" ? cancelReason(deployment) : undefined;
+    if (action === "end") await this.#options.executor.apply(id, { kind: "never_sent" }, session);
+    const reason = action === "cancel" ? cancelReason(deployment) : undefined;
     if (reason) this.cancel(session, id, reason);
-    if (step === "probe") this.#markDone(session, id, "probe");
-    if (step === "probe" || reason === "not_reachable") session.checkLiveness();
+    if (action === "probe") this.#markDone(session, id, "probe");
+    if (action === "probe" || reason === "not_reachable") session.checkLiveness();
   }
 
   /** Keeps a deployment that waits back, and says so once, if a data plan makes it wait. */
@@ -113,7 +113,7 @@ export class DeviceDelivery implements DeliveryHandler {
     const deployment = await store.findDeployment(id);
     const obstacle = deployment && (await findObstacle(deployment));
     if (!deployment || obstacle?.effect !== "wait") return false;
-    if (!isWaitingForPlan(deployment)) await executor.apply(id, { kind: "plan_spent", obstacle }, session);
+    if (!isWaitingForDataPlan(deployment)) await executor.apply(id, { kind: "plan_spent", obstacle }, session);
     return true;
   }
 
@@ -150,13 +150,13 @@ export class DeviceDelivery implements DeliveryHandler {
     return credentials.find(id) ?? (await gateway.credentials(id));
   }
 
-  #doneOf(session: DeviceSession, deploymentId: string): DeliveryStep | undefined {
+  #doneOf(session: DeviceSession, deploymentId: string): DeliveryAction | undefined {
     return this.#done.get(session)?.get(deploymentId);
   }
 
-  #markDone(session: DeviceSession, deploymentId: string, step: DeliveryStep): void {
-    const done = this.#done.get(session) ?? new Map<string, DeliveryStep>();
-    this.#done.set(session, done.set(deploymentId, step));
+  #markDone(session: DeviceSession, deploymentId: string, action: DeliveryAction): void {
+    const done = this.#done.get(session) ?? new Map<string, DeliveryAction>();
+    this.#done.set(session, done.set(deploymentId, action));
   }
 
   #forgetSettled(session: DeviceSession, waiting: ReadonlySet<string>): void {

@@ -10,7 +10,7 @@ import {
   type NewDeployment,
   statusOf,
 } from "../core/deployment.ts";
-import { begin, type Effect, type Fact, next, type RequestFacts, type Step } from "../core/next.ts";
+import { begin, type Effect, type Fact, next, type RequestFacts, type Transition } from "../core/next.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import type { AuditEntry } from "../store/audit.ts";
 import type { CreateResult, CreationLimits, DeploymentStore, Idempotency } from "../store/deployments.ts";
@@ -84,15 +84,15 @@ export class DeploymentExecutor {
     const specBytes = Buffer.byteLength(JSON.stringify(request.command.spec));
     let holder = await store.findHolder(request.assetUuid);
     for (;;) {
-      const step = begin(request, { ...facts, holder }, this.#time(holder));
-      const { after, events } = step;
+      const transition = begin(request, { ...facts, holder }, this.#time(holder));
+      const { after, events } = transition;
       const result = await this.#orLookAgain(
         after.id,
         store.createDeployment({ after, events, idempotency, limits, specBytes, audit }),
       );
       if (result.kind === "created") {
         this.#logReceived(request);
-        this.#follow(step);
+        this.#follow(transition);
       }
       if (result.kind !== "holder_changed") return result;
       holder = result.holder;
@@ -112,11 +112,12 @@ export class DeploymentExecutor {
       const deployment = known ?? (await store.findDeployment(id, fence));
       if (!deployment) return undefined;
       const isForeign = fence !== undefined && deployment.assetUuid !== fence.assetUuid;
-      const step = isForeign ? undefined : next(deployment, fact, this.#time(deployment.holder));
+      const transition = isForeign ? undefined : next(deployment, fact, this.#time(deployment.holder));
       // Without a change nothing would show that what is known is out of date: it is read.
-      if (!step && !known) return { deployment, hasChanged: false };
+      if (!transition && !known) return { deployment, hasChanged: false };
       known = undefined;
-      if (step && (await this.#store(step, fence, audit))) return { deployment: step.after, hasChanged: true };
+      if (transition && (await this.#store(transition, fence, audit)))
+        return { deployment: transition.after, hasChanged: true };
     }
   }
 
@@ -125,10 +126,12 @@ export class DeploymentExecutor {
    * and returns their ids.
    */
   async applyAll(deployments: readonly Deployment[], fact: Fact): Promise<readonly string[]> {
-    const steps = deployments.flatMap((deployment) => next(deployment, fact, this.#time(deployment.holder)) ?? []);
-    const stored = await this.#options.store.updateDeployments(steps);
-    for (const step of steps) if (stored.has(step.after.id)) this.#follow(step);
-    return steps.flatMap(({ after: { id } }) => (stored.has(id) ? [] : [id]));
+    const transitions = deployments.flatMap(
+      (deployment) => next(deployment, fact, this.#time(deployment.holder)) ?? [],
+    );
+    const stored = await this.#options.store.updateDeployments(transitions);
+    for (const transition of transitions) if (stored.has(transition.after.id)) this.#follow(transition);
+    return transitions.flatMap(({ after: { id } }) => (stored.has(id) ? [] : [id]));
   }
 
   /** Ends deployments whose deadline has passed, at most `MAX_EXPIRED_PER_SWEEP`. Returns when the next one is due. */
@@ -143,16 +146,20 @@ export class DeploymentExecutor {
     return store.findNextDue();
   }
 
-  /** Returns whether the step was stored, and what follows was done. */
-  async #store(step: Step, fence: SessionFence | undefined, audit: AuditEntry | undefined): Promise<boolean> {
-    const { before, after, events } = step;
+  /** Returns whether the transition was stored, and what follows was done. */
+  async #store(
+    transition: Transition,
+    fence: SessionFence | undefined,
+    audit: AuditEntry | undefined,
+  ): Promise<boolean> {
+    const { before, after, events } = transition;
     const { id } = after;
     const update = { before, after, events, fence, audit };
     try {
       const isStored = await this.#orLookAgain(id, this.#options.store.updateDeployment(update));
       if (isStored && fence && !isFinished(after)) this.#known.changed(before, after, fence);
       else this.#known.forget(id);
-      if (isStored) this.#follow(step);
+      if (isStored) this.#follow(transition);
       return isStored;
     } catch (error) {
       this.#known.forget(id);
@@ -182,7 +189,7 @@ export class DeploymentExecutor {
     return { nowMs: clock.now(), serviceNowMs: clock.serviceNow(), ackTimeoutMs, isHolderUnresponsive };
   }
 
-  #follow({ after, effects }: Step<Deployment | undefined>): void {
+  #follow({ after, effects }: Transition<Deployment | undefined>): void {
     for (const effect of effects) this.#carryOut(effect, after);
   }
 

@@ -4,10 +4,10 @@ import type { Bus } from "../bus/bus.ts";
 import { AssetChanges } from "./asset-changes.ts";
 import { Leavers } from "./leavers.ts";
 import { MemberJudge } from "./member-judge.ts";
-import { type RolloutListener, RolloutRunner, type RunnerOptions } from "./rollout-runner.ts";
+import { type RunnerListener, RolloutRunner, type RunnerOptions } from "./rollout-runner.ts";
 
 export interface AccountRolloutsOptions
-  extends Omit<RunnerOptions, "listener">, Pick<RolloutListener, "onFleetChanged"> {
+  extends Omit<RunnerOptions, "listener">, Pick<RunnerListener, "onFleetChanged"> {
   readonly bus: Bus;
   readonly accountId: string;
 }
@@ -73,7 +73,7 @@ export class AccountRollouts implements AsyncDisposable {
   look({ id, fleetId }: Pick<Rollout, "id" | "fleetId">, signal: AbortSignal): void {
     const known = this.#running.get(id);
     if (known) return known.runner.notify();
-    const listener: RolloutListener = {
+    const listener: RunnerListener = {
       onFleetChanged: this.#options.onFleetChanged,
       onSettled: () => this.#notifyMembers(fleetId),
       onFreed: (assetUuids) => this.#notify(assetUuids, id),

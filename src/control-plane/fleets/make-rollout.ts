@@ -6,7 +6,7 @@ import { newRollout, newTarget, type Rollout } from "../core/fleets/rollout.ts";
 import { startFields, supersede } from "../core/fleets/rollout-commands.ts";
 import type { RolloutChange } from "../store/rollouts.ts";
 import type { Requester } from "./make-revision.ts";
-import { goingBack, type PlanOptions, planRollout, type RolloutPlan } from "./plan-rollout.ts";
+import { goingBack, type RolloutPlanOptions, planRollout, type RolloutPlan } from "./plan-rollout.ts";
 import { rolloutEvent } from "./rollout-events.ts";
 import { isMadeBy, requestIdOf, rolloutId, type RolloutRequestId } from "./rollout-id.ts";
 
@@ -34,7 +34,7 @@ class RepeatedRollout extends Error {
  * `Idempotency-Key`. Errors: as of `planRollout`, `IdempotencyKeyReused`, and `FleetNotFound` if it was removed meanwhile.
  */
 export async function makeRollout(
-  options: PlanOptions,
+  options: RolloutPlanOptions,
   fleet: Fleet,
   request: RolloutRequest,
   { person, origin }: Requester,

@@ -15,7 +15,7 @@ import {
 } from "../core/fleets/decide-begin.ts";
 import {
   currentWaves,
-  type Plan,
+  type StoredPlan,
   PLAN_LIFETIME_MS,
   type PlannedWave,
   planWaves,
@@ -34,7 +34,7 @@ const MEMBERS_AT_ONCE = 5_000;
 /** Entries about what members wait for. */
 const MAX_WAITS = 20;
 
-export interface PlanOptions {
+export interface RolloutPlanOptions {
   readonly store: Pick<Store, "assets" | "fleets" | "rollouts">;
   readonly sealer: Sealer;
   readonly clock: ServiceClock;
@@ -67,7 +67,11 @@ export interface RolloutPlan {
  * `RevisionNotFound`; `InvalidRequest` if the revision has no app of the fleet and no agent, or a wave names an asset that is no member;
  * `PlanNotFound` if it has expired; `RolloutStateConflict` while the fleet goes back.
  */
-export async function planRollout(options: PlanOptions, fleet: Fleet, request: RolloutRequest): Promise<RolloutPlan> {
+export async function planRollout(
+  options: RolloutPlanOptions,
+  fleet: Fleet,
+  request: RolloutRequest,
+): Promise<RolloutPlan> {
   const { store, clock } = options;
   await refuseWhileGoingBack(store, fleet);
   const stored = request.plan_id === undefined ? undefined : await findPlan(options, fleet, request.plan_id);
@@ -89,12 +93,12 @@ export async function planRollout(options: PlanOptions, fleet: Fleet, request: R
 
 /** Stores a plan, so that a rollout can be made from it. */
 export async function savePlan(
-  { store, clock }: Pick<PlanOptions, "store" | "clock">,
+  { store, clock }: Pick<RolloutPlanOptions, "store" | "clock">,
   { id: fleetId, accountId }: Fleet,
   { id, revision, strategy, waves, expiresAtMs }: RolloutPlan,
   { person }: Requester,
 ): Promise<void> {
-  const plan: Plan = {
+  const plan: StoredPlan = {
     id,
     accountId,
     fleetId,
@@ -142,7 +146,7 @@ function earlier(one: number | undefined, other: number | undefined): number | u
   return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 }
 
-async function refuseWhileGoingBack({ rollouts }: PlanOptions["store"], fleet: Fleet): Promise<void> {
+async function refuseWhileGoingBack({ rollouts }: RolloutPlanOptions["store"], fleet: Fleet): Promise<void> {
   const [latest] = await rollouts.listRollouts(fleet.id, 1);
   if (latest?.state === "rolling_back") throw goingBack(latest);
 }
@@ -152,13 +156,13 @@ export function goingBack({ id, state }: { readonly id: string; readonly state: 
   return new EdgeError("RolloutStateConflict", message, { rollout_id: id, state });
 }
 
-async function findPlan({ store, clock }: PlanOptions, fleet: Fleet, id: string): Promise<Plan> {
+async function findPlan({ store, clock }: RolloutPlanOptions, fleet: Fleet, id: string): Promise<StoredPlan> {
   const plan = await store.rollouts.findPlan(id);
   if (plan?.fleetId !== fleet.id || plan.expiresAtMs <= clock.now()) throw new EdgeError("PlanNotFound");
   return plan;
 }
 
-async function listCandidates({ store, clock }: PlanOptions, fleet: Fleet): Promise<Candidate[]> {
+async function listCandidates({ store, clock }: RolloutPlanOptions, fleet: Fleet): Promise<Candidate[]> {
   const terms = termsOfSelector(fleet.selector);
   const time = { now: Math.floor(clock.now() / 1000), serviceNowMs: Math.floor(clock.serviceNow()) };
   const members: Candidate[] = [];
@@ -183,7 +187,7 @@ function toPlannedMember(candidate: Candidate, goal: Goal, nowMs: number): Plann
 
 /** Returns the waves with the UUIDs of the assets that they name. Error: `InvalidRequest` if one is no member. */
 async function nameAssets(
-  { assets }: PlanOptions["store"],
+  { assets }: RolloutPlanOptions["store"],
   { accountId }: Fleet,
   { waves }: RolloutStrategy,
   members: readonly PlannedMember[],

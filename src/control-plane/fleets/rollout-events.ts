@@ -8,7 +8,7 @@ import type {
 import { type RolloutDecision, settledCounts } from "../core/fleets/progress.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
-import { type TargetWait, type Waiting, waitingOf, waitsForPeople } from "../core/fleets/rollout-commands.ts";
+import { type TargetWait, type RolloutWait, waitingOf, waitsForPeople } from "../core/fleets/rollout-commands.ts";
 import type { AuditEntry } from "../store/audit.ts";
 import type { FailureCount, TargetCount } from "../store/rollouts.ts";
 
@@ -68,7 +68,7 @@ export function standingOf(
   };
 }
 
-export function toWaitingBody({ for: reason, count, sinceMs, untilMs, message }: Waiting): WaitingBody {
+export function toWaitingBody({ for: reason, count, sinceMs, untilMs, message }: RolloutWait): WaitingBody {
   return {
     for: reason,
     count,

@@ -40,7 +40,7 @@ const UPKEEP_ENDED = [
 ] as const satisfies readonly TargetState[];
 
 /** Hears what a rollout means for others. */
-export interface RolloutListener extends TargetListener {
+export interface RunnerListener extends TargetListener {
   /** Called when the fleet's stable revision may have changed. */
   readonly onFleetChanged: (fleetId: string) => void;
   /** Called when targets of a rollout that is over were settled: the fleet's upkeep may have to serve them. */
@@ -54,7 +54,7 @@ export interface RunnerOptions {
   readonly sealer: Sealer;
   readonly clock: ServiceClock;
   readonly logger: Logger;
-  readonly listener: RolloutListener;
+  readonly listener: RunnerListener;
 }
 
 /**

@@ -1,8 +1,8 @@
 import { type Clock, unixNow } from "../../lib/clock.ts";
 import type { SimType } from "../../protocol/assets/sim.ts";
 import type { Asset } from "../core/asset.ts";
-import { forecastPlan, judgementHoldsS, type PlanForecast, planRange } from "../core/sims/plan-forecast.ts";
-import type { Allowance, DataPlanStore, PlanFinding, PlanUsage } from "../store/data-plans.ts";
+import { forecastDataPlan, judgementHoldsS, type DataPlanForecast, planRange } from "../core/sims/plan-forecast.ts";
+import type { Allowance, DataPlanStore, DataPlanFinding, DataPlanUsage } from "../store/data-plans.ts";
 import type { DailyUsageReader } from "./daily-usage.ts";
 
 /** How long a SIM without allowance is not looked at again, in seconds: setting an allowance makes it due at once. */
@@ -19,9 +19,9 @@ export interface DataPlansOptions {
 }
 
 /** A plan as it is now. */
-export interface PlanStatus {
+export interface DataPlanStatus {
   readonly allowance: Allowance;
-  readonly forecast: PlanForecast;
+  readonly forecast: DataPlanForecast;
   /** When the operator said what was used, in Unix seconds; `undefined` where usage is imported. */
   readonly asOf: number | undefined;
 }
@@ -38,7 +38,7 @@ export class DataPlans {
    * Reads the plan of a SIM, and stores what was found of it. Returns `undefined` if it has no allowance. Errors: `SimNotFound`,
    * `SimOperatorFailed`.
    */
-  async judge(asset: Asset, type: SimType): Promise<PlanStatus | undefined> {
+  async judge(asset: Asset, type: SimType): Promise<DataPlanStatus | undefined> {
     const status = await this.#read(asset, type);
     const now = unixNow(this.#options.clock);
     const finding = status && findingOf(status.forecast);
@@ -50,7 +50,7 @@ export class DataPlans {
   }
 
   /** The usage was not to be had: what was found before counts until its month ends. */
-  async postpone(asset: Asset, type: SimType, found: PlanFinding | undefined, pauseMs: number): Promise<void> {
+  async postpone(asset: Asset, type: SimType, found: DataPlanFinding | undefined, pauseMs: number): Promise<void> {
     const now = unixNow(this.#options.clock);
     const finding = found && found.until > now ? found : undefined;
     await this.#record(asset, type, finding, nextDueMs(now, pauseMs, finding), now);
@@ -59,35 +59,35 @@ export class DataPlans {
   async #record(
     { uuid }: Asset,
     type: SimType,
-    finding: PlanFinding | undefined,
+    finding: DataPlanFinding | undefined,
     nextDueMs: number,
     now: number,
-    usage?: PlanUsage,
+    usage?: DataPlanUsage,
   ) {
     const { store, onRestored } = this.#options;
     if (await store.recordFinding(uuid, type, finding, nextDueMs, now, usage)) onRestored();
   }
 
-  async #read(asset: Asset, type: SimType): Promise<PlanStatus | undefined> {
+  async #read(asset: Asset, type: SimType): Promise<DataPlanStatus | undefined> {
     const { store, usage, clock } = this.#options;
     const allowance = await store.findAllowance(asset.uuid, type);
     if (!allowance) return undefined;
     const now = unixNow(clock);
     const { days, asOf } = await usage.readDays(asset, type, planRange(now));
     const question = { allowanceBytes: allowance.bytes, days, registeredAt: asset.createdAt, now };
-    return { allowance, forecast: forecastPlan(question), asOf };
+    return { allowance, forecast: forecastDataPlan(question), asOf };
   }
 }
 
 /** What was found is over with its month. @param now Unix seconds */
-function nextDueMs(now: number, pauseMs: number, finding: PlanFinding | undefined): number {
+function nextDueMs(now: number, pauseMs: number, finding: DataPlanFinding | undefined): number {
   return Math.min(now * 1000 + Math.ceil(pauseMs), finding ? finding.until * 1000 : Infinity);
 }
 
-function usageOf({ forecast: { usedBytes, forecastBytes }, asOf }: PlanStatus, now: number): PlanUsage {
+function usageOf({ forecast: { usedBytes, forecastBytes }, asOf }: DataPlanStatus, now: number): DataPlanUsage {
   return { usedBytes, forecastBytes, asOf: asOf ?? now };
 }
 
-function findingOf({ state, month }: PlanForecast): PlanFinding | undefined {
+function findingOf({ state, month }: DataPlanForecast): DataPlanFinding | undefined {
   return state === "ok" ? undefined : { state, until: month.end };
 }

@@ -2,7 +2,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { LeasedLoop } from "../instances/leased-loop.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import { SharedRole } from "../instances/shared-role.ts";
-import type { DuePlan } from "../store/data-plans.ts";
+import type { DueDataPlan } from "../store/data-plans.ts";
 import type { Store } from "../store/store.ts";
 import { StoreUnavailableError } from "../store/unavailable.ts";
 import type { DataPlans } from "./data-plans.ts";
@@ -17,7 +17,7 @@ const RETRY_MS = 15 * 60_000;
 /** As many as an operator is asked at once. */
 const BATCH = 4;
 
-export interface PlanWatcherOptions {
+export interface DataPlanWatcherOptions {
   readonly store: Pick<Store, "isShared" | "leases" | "dataPlans">;
   readonly plans: DataPlans;
   readonly clock: ServiceClock;
@@ -26,12 +26,12 @@ export interface PlanWatcherOptions {
 }
 
 /** Judges the data plan of each SIM about once an hour, at one instance at a time. */
-export class PlanWatcher implements AsyncDisposable {
-  readonly #options: PlanWatcherOptions;
+export class DataPlanWatcher implements AsyncDisposable {
+  readonly #options: DataPlanWatcherOptions;
   readonly #role: SharedRole;
   readonly #loop: LeasedLoop;
 
-  constructor(options: PlanWatcherOptions) {
+  constructor(options: DataPlanWatcherOptions) {
     const { clock, logger } = options;
     this.#options = options;
     this.#role = new SharedRole({ ...options, lease: LEASE, leaseMs: LEASE_MS });
@@ -58,7 +58,7 @@ export class PlanWatcher implements AsyncDisposable {
     return due.length >= BATCH;
   }
 
-  async #judge({ asset, type, finding }: DuePlan, signal: AbortSignal): Promise<void> {
+  async #judge({ asset, type, finding }: DueDataPlan, signal: AbortSignal): Promise<void> {
     const { plans, logger } = this.#options;
     try {
       await plans.judge(asset, type);

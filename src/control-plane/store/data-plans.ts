@@ -5,14 +5,14 @@ import type { AuditEntry } from "./audit.ts";
 import type { Precondition } from "./precondition.ts";
 
 /** What is said of a plan, until the end of its month: a plan that will do is not mentioned. */
-export interface PlanFinding {
+export interface DataPlanFinding {
   readonly state: "foreseen" | "spent";
   /** End of the month, in Unix seconds. */
   readonly until: number;
 }
 
 /** What was used of a plan, and will be, when it was judged last. */
-export interface PlanUsage {
+export interface DataPlanUsage {
   readonly usedBytes: number;
   /** Expected by the end of the month. */
   readonly forecastBytes: number;
@@ -27,16 +27,16 @@ export interface Allowance {
 }
 
 /** A SIM whose plan is to be judged. */
-export interface DuePlan {
+export interface DueDataPlan {
   readonly asset: Asset;
   readonly type: SimType;
   /** `undefined`: it has none any more. */
   readonly allowance: Allowance | undefined;
-  readonly finding: PlanFinding | undefined;
+  readonly finding: DataPlanFinding | undefined;
 }
 
 /** A plan that is spent. */
-export interface SpentPlan {
+export interface SpentDataPlan {
   readonly type: SimType;
   readonly allowanceBytes: number;
   /** End of the month, in Unix seconds. */
@@ -59,7 +59,7 @@ export interface DataPlanStore {
     precondition?: Precondition<Allowance | undefined>,
   ): Promise<boolean>;
   /** Returns SIMs with an allowance, or with a finding, that are to be judged by now, those that are due longest first. */
-  listDue(nowMs: number, limit: number): Promise<readonly DuePlan[]>;
+  listDue(nowMs: number, limit: number): Promise<readonly DueDataPlan[]>;
   /**
    * Stores what was found of a plan, and the attention of its asset by that, which is told if anything has changed. Does nothing
    * if the SIM does not exist any more. Returns whether the plan was spent before and is not now.
@@ -70,13 +70,13 @@ export interface DataPlanStore {
   recordFinding(
     assetUuid: string,
     type: SimType,
-    finding: PlanFinding | undefined,
+    finding: DataPlanFinding | undefined,
     nextDueMs: number,
     at: number,
-    usage?: PlanUsage,
+    usage?: DataPlanUsage,
   ): Promise<boolean>;
   /** Returns a spent plan among the active SIMs of the asset. @param now Unix seconds */
-  findSpent(assetUuid: string, now: number): Promise<SpentPlan | undefined>;
+  findSpent(assetUuid: string, now: number): Promise<SpentDataPlan | undefined>;
   /** Returns what becomes of deployments to assets with a spent plan; `ignore` unless set. */
   readDeployments(accountId: string): Promise<PlanDeployments>;
   /** Error if the account does not exist. */

@@ -162,7 +162,9 @@ function toProgress(row: StateRow): Progress {
   if (row.acknowledged_at_ms !== null) {
     return { kind: "acknowledged", acknowledgedAtMs: row.acknowledged_at_ms, sentAtMs };
   }
-  return row.is_waiting === 1 ? { kind: "waiting", sentAtMs: row.sent_at_ms ?? undefined } : { kind: "sent", sentAtMs };
+  return row.is_waiting === 1
+    ? { kind: "waiting", sentAtMs: row.sent_at_ms ?? undefined }
+    : { kind: "sending", sentAtMs };
 }
 
 export function toDeployment(row: DeploymentRow): Deployment {

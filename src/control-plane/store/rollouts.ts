@@ -2,7 +2,7 @@ import type { Rollout, RolloutFields, Target, TargetCount } from "../core/fleets
 import type { DeploymentFacts, TargetFacts } from "../core/fleets/target-decision.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import type { PastAttempt } from "../core/fleets/attempt.ts";
-import type { Plan } from "../core/fleets/waves.ts";
+import type { StoredPlan } from "../core/fleets/waves.ts";
 import type { TargetWait } from "../core/fleets/rollout-commands.ts";
 import type { ErrorCode } from "../../protocol/errors/errors.ts";
 import type { RolloutEvent, TargetState } from "../../protocol/fleets/rollout.ts";
@@ -202,8 +202,8 @@ export interface RolloutStore {
   removeOldRollouts(beforeMs: number, limit: number): Promise<number>;
 
   /** Stores a plan, and removes those of the account that have expired by its creation, and the oldest beyond `MAX_PLANS`. */
-  createPlan(plan: Plan): Promise<void>;
-  findPlan(id: string): Promise<Plan | undefined>;
+  createPlan(plan: StoredPlan): Promise<void>;
+  findPlan(id: string): Promise<StoredPlan | undefined>;
   /** Does nothing if there is none. */
   removePlan(id: string): Promise<void>;
 }

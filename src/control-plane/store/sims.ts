@@ -1,7 +1,7 @@
 import type { SimType } from "../../protocol/assets/sim.ts";
 import type { Asset, SimState } from "../core/asset.ts";
 import type { AuditEntry } from "./audit.ts";
-import type { Allowance, PlanUsage } from "./data-plans.ts";
+import type { Allowance, DataPlanUsage } from "./data-plans.ts";
 
 /** What the operator said when it was asked. */
 export interface SimCheck {
@@ -34,7 +34,7 @@ export interface SimEntry {
   readonly checkedAtMs: number | undefined;
   readonly allowance: Allowance | undefined;
   /** `undefined`: its plan was never judged. */
-  readonly planUsage: PlanUsage | undefined;
+  readonly planUsage: DataPlanUsage | undefined;
 }
 
 /** Which SIMs of an account are listed; `undefined` for any. */

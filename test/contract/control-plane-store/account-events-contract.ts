@@ -6,7 +6,7 @@ import { reasonsOfBits } from "../../../src/control-plane/core/attention.ts";
 import type { StoredAccountEvent } from "../../../src/control-plane/store/account-events.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { someApp, someFacts } from "../../support/control-plane/device-samples.ts";
-import { receivedDeployment, SENT, T0 } from "../../support/deployment-record.ts";
+import { receivedDeployment, SENDING, T0 } from "../../support/deployment-record.ts";
 import {
   ACCOUNT,
   describeDomain,
@@ -240,7 +240,7 @@ export function accountEventsContract(harness: StoreHarness): void {
       await createDeployment(store.deployments, initial, first, undefined, undefined, () => ({
         fields: { state: { kind: "waiting", sentAtMs: undefined } },
       }));
-      await updateDeployment(store.deployments, "dep_1", () => ({ fields: { state: SENT } }));
+      await updateDeployment(store.deployments, "dep_1", () => ({ fields: { state: SENDING } }));
       await updateDeployment(store.deployments, "dep_1", (current) => fail(current, T0 + 5, "InsufficientDisk"));
       const told = (await readAll(store, ACCOUNT)).flatMap(({ event }) =>
         "attention" in event ? [[event.type, event.attention]] : [],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { PlanFinding } from "../../../src/control-plane/store/data-plans.ts";
+import type { DataPlanFinding } from "../../../src/control-plane/store/data-plans.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
 import { ACCOUNT, describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
@@ -8,8 +8,8 @@ const UUID = "0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11";
 const OTHER = "1b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11";
 const AT = 1_000;
 const UNTIL = 5_000;
-const FORESEEN: PlanFinding = { state: "foreseen", until: UNTIL };
-const SPENT: PlanFinding = { state: "spent", until: UNTIL };
+const FORESEEN: DataPlanFinding = { state: "foreseen", until: UNTIL };
+const SPENT: DataPlanFinding = { state: "spent", until: UNTIL };
 const TIME = { now: AT, notSeenBefore: 0, serviceNowMs: 0 };
 
 /** Contract of stores for the data plans of SIMs. */

@@ -2,7 +2,7 @@ import { maskCommand } from "../../../src/control-plane/core/mask-spec.ts";
 import { expect, test } from "vitest";
 import { type Deployment, isFinished } from "../../../src/control-plane/core/deployment.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
-import { toStep } from "../../../src/control-plane/core/next.ts";
+import { toTransition } from "../../../src/control-plane/core/next.ts";
 import { acknowledge, fail } from "../../../src/control-plane/core/transitions.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import {
@@ -10,7 +10,7 @@ import {
   commandOf,
   failed,
   receivedDeployment,
-  SENT,
+  SENDING,
   T0,
   uncertain,
 } from "../../support/deployment-record.ts";
@@ -127,7 +127,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       for (const [index, uncertainty] of list.entries()) {
         const { id } = await create(store, { id: `dep_${index}`, createdAtMs: T0 + index });
         await updateDeployment(store.deployments, id, () => ({
-          fields: { state: uncertainty ? uncertain(uncertainty) : SENT },
+          fields: { state: uncertainty ? uncertain(uncertainty) : SENDING },
         }));
         if (index !== 2) await end(store, id, T0 + 10);
       }
@@ -145,7 +145,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       const { id, assetUuid } = full;
       const summary = await store.deployments.findSummary(id);
       expect(full).toMatchObject(summary!);
-      expect(summary).toMatchObject({ id, assetUuid, state: SENT });
+      expect(summary).toMatchObject({ id, assetUuid, state: SENDING });
       expect(await store.deployments.listUnfinishedSummaries(assetUuid)).toEqual([summary]);
       const state = failed("DeploymentTimeout", "restored", acknowledged(T0 + 1));
       await updateDeployment(store.deployments, id, (current) => ({
@@ -229,13 +229,13 @@ export function deploymentsContract(harness: StoreHarness): void {
     test("a change of a record that is not at its version any more is not stored, nor is anything of it", async () => {
       await using store = await openWithAccounts(harness);
       const before = await create(store);
-      const outdated = toStep(before, fail(before, T0, "DeploymentTimeout")!);
+      const outdated = toTransition(before, fail(before, T0, "DeploymentTimeout")!);
       const after = await say(store, before.id, "meanwhile");
       const audit = someAudit("deployment.cancelled", before.accountId);
       expect(await store.deployments.updateDeployment({ ...outdated, audit })).toBe(false);
       expect(await store.deployments.findDeployment(before.id)).toMatchObject({
         version: after?.version,
-        state: SENT,
+        state: SENDING,
       });
       expect((await store.deployments.readEvents(before.id, 0, 10)).events).toHaveLength(2);
       expect(await store.audit.listEntries(before.accountId, 10)).toEqual([]);
@@ -303,12 +303,12 @@ export function deploymentsContract(harness: StoreHarness): void {
       const created: Deployment[] = [];
       for (const id of ids) created.push(await create(store, { id }));
       await say(store, "dep_1", "meanwhile");
-      const steps = created.map((before) => toStep(before, { fields: { lastDeviceSeq: 5 } }));
+      const steps = created.map((before) => toTransition(before, { fields: { lastDeviceSeq: 5 } }));
       expect(await store.deployments.updateDeployments(steps)).toEqual(new Set(["dep_0", "dep_2"]));
       const seqs = async () => (await store.deployments.listUnfinished()).map(({ lastDeviceSeq }) => lastDeviceSeq);
       expect(await seqs()).toEqual([5, 0, 5]);
       const changes = (await store.deployments.listUnfinished()).map((before) =>
-        toStep(before, { fields: { lastDeviceSeq: before.id === "dep_2" ? Number.NaN : 9 } }),
+        toTransition(before, { fields: { lastDeviceSeq: before.id === "dep_2" ? Number.NaN : 9 } }),
       );
       await expect(store.deployments.updateDeployments(changes)).rejects.toThrow();
       expect(await seqs()).toEqual([5, 0, 5]);
@@ -344,7 +344,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       expect(removed.reduce((sum, count) => sum + count, 0)).toBe(4);
       expect(await store.deployments.readEvents("dep_0", 0, 10)).toEqual({ events: [], hasMore: false, isOver: true });
       expect(await store.deployments.findDeployment("dep_4")).toMatchObject({ state: { status: "Fail" } });
-      expect(await store.deployments.findDeployment("dep_5")).toMatchObject({ state: SENT });
+      expect(await store.deployments.findDeployment("dep_5")).toMatchObject({ state: SENDING });
     });
   });
 }

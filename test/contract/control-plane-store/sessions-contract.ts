@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { Deployment, DeploymentChange } from "../../../src/control-plane/core/deployment.ts";
-import { toStep } from "../../../src/control-plane/core/next.ts";
+import { toTransition } from "../../../src/control-plane/core/next.ts";
 import { fail } from "../../../src/control-plane/core/transitions.ts";
 import { type NewSession, StaleSessionError } from "../../../src/control-plane/store/sessions.ts";
-import { acknowledged, failed, receivedDeployment, SENT, T0 } from "../../support/deployment-record.ts";
+import { acknowledged, failed, receivedDeployment, SENDING, T0 } from "../../support/deployment-record.ts";
 import { describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
 import { createDeployment, updateDeployment, updateDeployments } from "../../support/store-deployment.ts";
 
@@ -124,7 +124,7 @@ export function sessionsContract(harness: StoreHarness): void {
       const fence = { assetUuid, epoch: 2 };
       const before = await store.deployments.findDeployment("dep_1", fence);
       await store.sessions.open(sessionOf(assetUuid));
-      const step = toStep(before!, { fields: { state: acknowledged(T0 + 9) } });
+      const step = toTransition(before!, { fields: { state: acknowledged(T0 + 9) } });
       expect(await store.deployments.updateDeployment({ ...step, fence })).toBe(false);
       expect(await store.deployments.findDeployment("dep_1")).toMatchObject({
         version: 4,
@@ -160,7 +160,7 @@ export function sessionsContract(harness: StoreHarness): void {
       const stored = await Promise.all(ids.map((id) => store.deployments.findDeployment(id)));
       expect(stored.map((each) => [each?.version, each?.state])).toEqual([
         [2, acknowledged(T0 + 1)],
-        [1, SENT],
+        [1, SENDING],
         [2, acknowledged(T0 + 1)],
       ]);
     });
@@ -242,9 +242,9 @@ export function sessionsContract(harness: StoreHarness): void {
       expect((await store.deployments.readEvents("dep_1", 0, 10)).events.map(({ seq }) => seq)).toEqual([1, 2]);
       await store.sessions.open(sessionOf(assetUuid));
       const created = await create("dep_2");
-      expect(created).toMatchObject({ deployment: { version: 1, state: SENT, holder: "ins_1", lastSeq: 1 } });
+      expect(created).toMatchObject({ deployment: { version: 1, state: SENDING, holder: "ins_1", lastSeq: 1 } });
       const found = await store.deployments.findDeployment("dep_2");
-      expect(found).toMatchObject({ state: SENT, finishDueMs: 5, holder: "ins_1", lastEvent: { seq: 1 } });
+      expect(found).toMatchObject({ state: SENDING, finishDueMs: 5, holder: "ins_1", lastEvent: { seq: 1 } });
       const updated = await updateDeployment(store.deployments, "dep_2", () => ({ fields: { lastDeviceSeq: 1 } }));
       expect(updated?.holder).toBe("ins_1");
       await store.sessions.close({ assetUuid, epoch: 1 }, 9, "lost");
@@ -267,8 +267,8 @@ export function sessionsContract(harness: StoreHarness): void {
       await create("dep_3", { state: acknowledged() });
       await create("dep_4", { assetUuid: other });
       expect(await deployments.listUndelivered(assetUuid)).toMatchObject([
-        { id: "dep_2", hasRegistryAuth: true, state: { kind: "sent" } },
-        { id: "dep_1", hasRegistryAuth: false, state: { kind: "sent" }, cancelRequestedAtMs: T0 },
+        { id: "dep_2", hasRegistryAuth: true, state: { kind: "sending" } },
+        { id: "dep_1", hasRegistryAuth: false, state: { kind: "sending" }, cancelRequestedAtMs: T0 },
       ]);
       await sessions.open(sessionOf(assetUuid));
       await sessions.open(sessionOf(other, { instanceId: "ins_2" }));

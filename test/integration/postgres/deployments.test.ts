@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connectedIn, NO_CONNECTION } from "../../../src/control-plane/core/connection.ts";
 import type { Deployment } from "../../../src/control-plane/core/deployment.ts";
-import { toStep } from "../../../src/control-plane/core/next.ts";
+import { toTransition } from "../../../src/control-plane/core/next.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import { fail } from "../../../src/control-plane/core/transitions.ts";
 import type { CreationLimits } from "../../../src/control-plane/store/deployments.ts";
@@ -114,9 +114,11 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
       await using other = new PostgresPool(options);
       const before = (await deployments.findDeployment("dep_1"))!;
       const changed = await other.transaction(async (client) => {
-        await writeUpdates(client, [toStep(before, fail(before, T0, "DeploymentCancelled")!)]);
+        await writeUpdates(client, [toTransition(before, fail(before, T0, "DeploymentCancelled")!)]);
         // Without an event, as when an instance takes over what another one has left.
-        const waiting = deployments.updateDeployments([toStep(before, { fields: { connection: connectedIn(7) } })]);
+        const waiting = deployments.updateDeployments([
+          toTransition(before, { fields: { connection: connectedIn(7) } }),
+        ]);
         await waitFor("the other change to wait for this one", async () => {
           const { rowCount } = await client.query("SELECT 1 FROM pg_locks WHERE NOT granted LIMIT 1");
           return rowCount > 0;

@@ -1,5 +1,5 @@
 import type { Fleet, Person, Revision } from "../../../src/control-plane/core/fleets/fleet.ts";
-import type { Plan } from "../../../src/control-plane/core/fleets/waves.ts";
+import type { StoredPlan } from "../../../src/control-plane/core/fleets/waves.ts";
 import type { Rollout, Target } from "../../../src/control-plane/core/fleets/rollout.ts";
 import { createId } from "../../../src/control-plane/accounts/secrets.ts";
 import type { StoredRevision } from "../../../src/control-plane/store/fleets.ts";
@@ -108,7 +108,10 @@ export function someTarget({ id }: Pick<Rollout, "id">, assetUuid: string, field
   };
 }
 
-export function somePlan({ id, accountId }: Pick<Fleet, "id" | "accountId">, fields: Partial<Plan> = {}): Plan {
+export function somePlan(
+  { id, accountId }: Pick<Fleet, "id" | "accountId">,
+  fields: Partial<StoredPlan> = {},
+): StoredPlan {
   return {
     id: createId("pln_"),
     accountId,

@@ -25,6 +25,6 @@ test("an event does not write the specification again, and a summary does not re
   );
   expect(spec()).toBe(STORED);
   database.prepare("UPDATE deployments SET spec = 'no JSON'").run();
-  expect(await store.deployments.findSummary(deployment.id)).toMatchObject({ state: { kind: "sent" } });
+  expect(await store.deployments.findSummary(deployment.id)).toMatchObject({ state: { kind: "sending" } });
   expect(await store.deployments.listUnfinishedSummaries(deployment.assetUuid)).toHaveLength(1);
 });

@@ -4,7 +4,7 @@ import { type PriceEvent, priceEventSchema } from "../../../protocol/fleets/roll
 import { type RolloutRequest, rolloutRequestSchema, rolloutSchema } from "../../../protocol/fleets/rollout.ts";
 import { booleanString } from "../../../protocol/values/scalars.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
-import type { Plan } from "../../core/fleets/waves.ts";
+import type { StoredPlan } from "../../core/fleets/waves.ts";
 import type { RolloutPlan } from "../../fleets/plan-rollout.ts";
 import { toForeseenBody } from "../../fleets/price-rollout.ts";
 import type { Store } from "../../store/store.ts";
@@ -123,7 +123,7 @@ export function createRollout(api: Api, context: ApiContext): void {
 async function planOf(
   { rollouts }: Pick<Store, "rollouts">,
   { plan_id: id }: RolloutRequest,
-): Promise<Plan | undefined> {
+): Promise<StoredPlan | undefined> {
   return id === undefined ? undefined : rollouts.findPlan(id);
 }
 

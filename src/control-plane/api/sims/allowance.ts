@@ -6,7 +6,7 @@ import { type SimType, simTypeSchema } from "../../../protocol/assets/sim.ts";
 import type { Asset } from "../../core/asset.ts";
 import type { AuditEntry } from "../../store/audit.ts";
 import type { Allowance } from "../../store/data-plans.ts";
-import type { PlanStatus } from "../../sims/data-plans.ts";
+import type { DataPlanStatus } from "../../sims/data-plans.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 import {
   changeResource,
@@ -146,7 +146,7 @@ function stateOfAllowance({ uuid }: Asset, type: SimType, { bytes, source }: All
   return stateOf(uuid, type, bytes, source);
 }
 
-function toResource(asset: Asset, type: SimType, status: PlanStatus): Resource<AllowanceBody> {
+function toResource(asset: Asset, type: SimType, status: DataPlanStatus): Resource<AllowanceBody> {
   return { state: stateOfAllowance(asset, type, status.allowance), body: toBody(status) };
 }
 
@@ -159,7 +159,7 @@ function subjectOf({ uuid, name }: Asset) {
   return { kind: "asset", id: uuid, name };
 }
 
-function toBody({ allowance, forecast, asOf }: PlanStatus): AllowanceBody {
+function toBody({ allowance, forecast, asOf }: DataPlanStatus): AllowanceBody {
   return {
     bytes: allowance.bytes,
     source: allowance.source,

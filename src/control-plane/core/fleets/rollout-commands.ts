@@ -138,7 +138,7 @@ function refused({ id, state }: State, what: string, more: object | false = {}, 
 }
 
 /** Something that a rollout, or some of its targets, wait for. */
-export interface Waiting {
+export interface RolloutWait {
   readonly for: WaitingReason;
   /** Number of targets that wait for it. */
   readonly count: number;
@@ -151,7 +151,7 @@ export interface Waiting {
 }
 
 /** What targets wait for, as the store groups them. */
-export interface TargetWait extends Waiting {
+export interface TargetWait extends RolloutWait {
   readonly for: WaitReason;
 }
 
@@ -174,7 +174,7 @@ export function waitingOf(
   rollout: Standing,
   counts: readonly TargetCount[],
   waits: readonly TargetWait[] = waitsOf(counts),
-): readonly Waiting[] {
+): readonly RolloutWait[] {
   if (isRolloutOver(rollout)) return [];
   const command = commandNeeded(rollout, counts);
   const notBegun = countTargets(counts, ({ state }) => state === "pending" || state === "waiting");

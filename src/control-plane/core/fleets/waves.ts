@@ -148,7 +148,7 @@ export const PLAN_LIFETIME_MS = 7 * 24 * 3_600_000;
 export const MAX_PLANS = 20;
 
 /** What a rollout would bring to which assets, as people have seen it: a rollout that is made from it has the same waves. */
-export interface Plan {
+export interface StoredPlan {
   readonly id: string;
   readonly accountId: string;
   readonly fleetId: string;
@@ -172,7 +172,7 @@ interface CurrentWaves<T> {
 
 /** Returns the waves of a plan with the members of now: who has left is in none, who has joined is in the last. */
 export function currentWaves<T extends { readonly assetUuid: string }>(
-  { waves }: Pick<Plan, "waves">,
+  { waves }: Pick<StoredPlan, "waves">,
   members: readonly T[],
 ): CurrentWaves<T> {
   const remaining = new Map(members.map((member) => [member.assetUuid, member]));

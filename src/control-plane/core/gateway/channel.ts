@@ -17,16 +17,16 @@ export const MISSING_PART_TIMEOUT_MS = 2_000;
  * What the caller of a channel must do. Nothing follows `ended`, `failed` and `finished`. After `deliver` it calls `taken`
  * once the reader has taken the body.
  */
-export type Effect =
+export type ChannelEffect =
   | { readonly type: "send"; readonly message: ChannelMessage }
   | { readonly type: "deliver"; readonly body: Uint8Array }
   /** The other end has sent its last body, which is this one. */
   | { readonly type: "ended"; readonly body: Uint8Array }
   /** The last body of this end is sent. */
   | { readonly type: "finished" }
-  | { readonly type: "failed"; readonly reason: FailureReason };
+  | { readonly type: "failed"; readonly reason: ChannelFailureReason };
 
-export type FailureReason = "reset" | "silent" | "lost part" | "bad message" | "too slow";
+export type ChannelFailureReason = "reset" | "silent" | "lost part" | "bad message" | "too slow";
 
 const NONE = new Uint8Array();
 
@@ -39,7 +39,7 @@ export class Channel {
   readonly #receiver = new PartReceiver();
   readonly #openedAt: number;
   /** The first part, until the other end is heard. */
-  #opening: Effect | undefined;
+  #opening: ChannelEffect | undefined;
   #heardAt: number | undefined;
   #sentAt: number;
   /** The first part that is missing, and since when. */
@@ -57,19 +57,19 @@ export class Channel {
   }
 
   /** Sends a body. @param isEnd whether it is the last one, with which the channel ends */
-  send(body: Uint8Array, isEnd: boolean, now: number): Effect[] {
+  send(body: Uint8Array, isEnd: boolean, now: number): ChannelEffect[] {
     if (this.#isOver || this.#sender.hasEnded) return [];
     return this.#sender.push(body, isEnd) ? this.#sendParts(now) : this.#fail("too slow", now);
   }
 
   /** Ends the channel at once, whatever waits. */
-  reset(now: number): Effect[] {
+  reset(now: number): ChannelEffect[] {
     if (this.#isOver) return [];
     this.#isOver = true;
     return [this.#message("reset", now)];
   }
 
-  receive(message: ChannelMessage, now: number): Effect[] {
+  receive(message: ChannelMessage, now: number): ChannelEffect[] {
     if (this.#isOver) return [];
     if (message.kind === "reset") {
       // The reader has not taken all of it yet.
@@ -94,15 +94,15 @@ export class Channel {
   }
 
   /** The reader has taken the body of the last `deliver`. */
-  taken(now: number): Effect[] {
+  taken(now: number): ChannelEffect[] {
     if (this.#isOver || !this.#isDelivering) return [];
     this.#isDelivering = false;
-    const effects: Effect[] = this.#receiver.take() ? [this.#message("receipt", now)] : [];
+    const effects: ChannelEffect[] = this.#receiver.take() ? [this.#message("receipt", now)] : [];
     return [...effects, ...this.#deliver()];
   }
 
   /** To be called every second or so. */
-  tick(now: number): Effect[] {
+  tick(now: number): ChannelEffect[] {
     if (this.#isOver || this.#receiver.isComplete) return [];
     const limit = this.#heardAt === undefined ? this.#openedAt + OPEN_TIMEOUT_MS : this.#heardAt + MAX_SILENCE_MS;
     if (now >= limit) return this.#fail("silent", now);
@@ -114,7 +114,7 @@ export class Channel {
     return now - this.#sentAt >= KEEP_ALIVE_MS ? [this.#message("alive", now)] : [];
   }
 
-  #deliver(): Effect[] {
+  #deliver(): ChannelEffect[] {
     if (this.#isDelivering) return [];
     const next = this.#receiver.next();
     if (!next) return [];
@@ -126,11 +126,11 @@ export class Channel {
     return [{ type: "deliver", body: next.body }];
   }
 
-  #sendParts(now: number): Effect[] {
-    const effects: Effect[] = [];
+  #sendParts(now: number): ChannelEffect[] {
+    const effects: ChannelEffect[] = [];
     for (let part = this.#sender.next(); part; part = this.#sender.next()) {
       this.#sentAt = now;
-      const effect: Effect = {
+      const effect: ChannelEffect = {
         type: "send",
         message: { kind: "part", taken: this.#receiver.reportTaken(), ...part },
       };
@@ -142,12 +142,12 @@ export class Channel {
     return [...effects, { type: "finished" }];
   }
 
-  #fail(reason: FailureReason, now: number): Effect[] {
+  #fail(reason: ChannelFailureReason, now: number): ChannelEffect[] {
     const effects = this.reset(now);
     return [...effects, { type: "failed", reason }];
   }
 
-  #message(kind: "receipt" | "alive" | "reset", now: number): Effect {
+  #message(kind: "receipt" | "alive" | "reset", now: number): ChannelEffect {
     this.#sentAt = now;
     const taken = this.#receiver.reportTaken();
     const number = this.#sender.sent;

@@ -12,7 +12,7 @@ export interface DayUsage {
 }
 
 /** What a forecast is made from. */
-export interface PlanQuestion {
+export interface DataPlanQuestion {
   /** Bytes a calendar month in UTC, above 0. */
   readonly allowanceBytes: number;
   /** Usage by day in `planRange`. Those before it are ignored. */
@@ -24,10 +24,10 @@ export interface PlanQuestion {
 }
 
 /** `foreseen`: the plan will be spent before the month ends if usage goes on as it was. */
-export type PlanState = "ok" | "foreseen" | "spent";
+export type DataPlanState = "ok" | "foreseen" | "spent";
 
 /** The use of a plan in one calendar month. Bytes are at most 2^53 - 1. */
-export interface PlanForecast {
+export interface DataPlanForecast {
   readonly month: TimeRange;
   readonly usedBytes: number;
   /** Expected use by the end of the month; `usedBytes` while there is no whole day to judge from. */
@@ -37,7 +37,7 @@ export interface PlanForecast {
    * which it was.
    */
   readonly exceededAt: number | undefined;
-  readonly state: PlanState;
+  readonly state: DataPlanState;
 }
 
 /** Returns the days whose usage a forecast needs: the month so far, and the days of the mean. @param now Unix seconds */
@@ -50,7 +50,7 @@ export function planRange(now: number): TimeRange {
  * Returns how much of the allowance is used, and will be by the end of the month. The rest of the month is expected to go on at
  * the mean of the last seven whole days. Of a SIM that has been known for a shorter time, only the whole days since then count.
  */
-export function forecastPlan({ allowanceBytes, days, registeredAt, now }: PlanQuestion): PlanForecast {
+export function forecastDataPlan({ allowanceBytes, days, registeredAt, now }: DataPlanQuestion): DataPlanForecast {
   const month = periodOf(now, "month");
   const ofMonth = days.filter(({ start }) => start >= month.start && start <= now);
   const used = sumOf(ofMonth);
@@ -74,7 +74,7 @@ export function forecastPlan({ allowanceBytes, days, registeredAt, now }: PlanQu
  * any other one after an hour. Each judgement asks the operator for the usage of today.
  */
 export function judgementHoldsS(
-  { forecastBytes }: Pick<PlanForecast, "forecastBytes">,
+  { forecastBytes }: Pick<DataPlanForecast, "forecastBytes">,
   allowanceBytes: number,
 ): number {
   return (forecastBytes < allowanceBytes / 2 ? 6 : 1) * 3600;

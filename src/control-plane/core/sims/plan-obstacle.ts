@@ -6,7 +6,7 @@ import { failUnsent } from "../transitions.ts";
 import { waitingFields } from "../waiting.ts";
 
 /** The data plan of a SIM that stands in the way of a deployment, and what becomes of that. */
-export interface PlanObstacle {
+export interface DataPlanObstacle {
   readonly effect: "wait" | "refuse";
   readonly type: SimType;
   readonly allowanceBytes: number;
@@ -20,7 +20,7 @@ const SIM_NAMES: Readonly<Record<SimType, string>> = { supersim: "Super SIM", pr
 const LIMIT = "monthly_budget";
 
 /** Whether a spent plan stands in the way of it: it may download, and is neither urgent nor a check. */
-export function mayUsePlan({ command, options }: Pick<Deployment, "command" | "options">): boolean {
+export function mayUseDataPlan({ command, options }: Pick<Deployment, "command" | "options">): boolean {
   return (
     ["deploy", "update", "apply", "update_agent"].includes(command.action) &&
     options.urgent !== true &&
@@ -29,20 +29,20 @@ export function mayUsePlan({ command, options }: Pick<Deployment, "command" | "o
 }
 
 /** How long a deployment waits at most: until the month is over, and a day for its device. In milliseconds. */
-export function planWaitMs({ until }: PlanObstacle, nowMs: number): number {
+export function planWaitMs({ until }: DataPlanObstacle, nowMs: number): number {
   return Math.max(0, until * 1000 - nowMs) + DAY_MS;
 }
 
 /** Whether the deployment was told last to wait for a data plan. */
-export function isWaitingForPlan(deployment: Pick<Deployment, "state" | "lastEvent">): boolean {
+export function isWaitingForDataPlan(deployment: Pick<Deployment, "state" | "lastEvent">): boolean {
   return progressOf(deployment).kind === "waiting" && deployment.lastEvent?.details?.["waiting_for"] === LIMIT;
 }
 
 /** Makes a deployment that was not sent wait as the agent does for its budget of a month: with the same details. */
-export function waitForPlan(
+export function waitForDataPlan(
   deployment: Deployment,
   nowMs: number,
-  { type, until }: PlanObstacle,
+  { type, until }: DataPlanObstacle,
 ): DeploymentChange | undefined {
   const { waitUntilMs } = deployment;
   if (waitUntilMs === undefined) return undefined;
@@ -55,10 +55,10 @@ export function waitForPlan(
 }
 
 /** Fails a new deployment as the agent does one that its budget of a month never allows. Nothing was sent. */
-export function refuseForPlan(
+export function refuseForDataPlan(
   deployment: Deployment,
   nowMs: number,
-  { type, allowanceBytes, until }: PlanObstacle,
+  { type, allowanceBytes, until }: DataPlanObstacle,
 ): DeploymentChange | undefined {
   const message =
     `The data plan of the ${SIM_NAMES[type]} is used up: ${allowanceBytes} bytes a month. ` +

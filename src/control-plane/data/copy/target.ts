@@ -12,7 +12,7 @@ export interface Totals {
   readonly numbers: bigint;
 }
 
-export interface Progress {
+export interface CopyProgress {
   readonly lastKey: string | undefined;
   readonly isDone: boolean;
 }
@@ -61,7 +61,7 @@ export class CopyTarget {
     });
   }
 
-  async progressOf({ name }: CopiedTable): Promise<Progress> {
+  async progressOf({ name }: CopiedTable): Promise<CopyProgress> {
     const { rows } = await this.#client.query<{ last_key: string | null; is_done: number }>(
       "SELECT last_key, is_done FROM copy_progress WHERE table_name = $1",
       [name],

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Clock } from "../../../lib/clock.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { MessageLink } from "../../bus/message-link.ts";
-import { Channel, type Effect } from "../../core/gateway/channel.ts";
+import { Channel, type ChannelEffect } from "../../core/gateway/channel.ts";
 import {
   type AddressedMessage,
   type ChannelMessage,
@@ -146,7 +146,7 @@ export class GatewayChannels implements Disposable {
     this.#send(channel, sender, RESET);
   }
 
-  #apply(id: string, entry: Entry, effects: readonly Effect[]): void {
+  #apply(id: string, entry: Entry, effects: readonly ChannelEffect[]): void {
     for (const effect of effects) {
       switch (effect.type) {
         case "send":

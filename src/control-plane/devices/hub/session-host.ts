@@ -49,7 +49,7 @@ export interface SessionHost {
   readonly current: CurrentSessions;
 }
 
-export interface Connection {
+export interface DeviceConnection {
   readonly id: string;
   readonly socket: WebSocket;
   readonly asset: Asset;

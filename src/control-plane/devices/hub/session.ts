@@ -11,7 +11,7 @@ import { StaleSessionError } from "../../store/sessions.ts";
 import { repeatWhileUnavailable, StoreUnavailableError } from "../../store/unavailable.ts";
 import { MessageQueue, MAX_WAITING_BYTES } from "./message-queue.ts";
 import {
-  type Connection,
+  type DeviceConnection,
   type DeploymentFrame,
   handleDeploymentFrame,
   type Hello,
@@ -66,7 +66,7 @@ export class HubSession implements DeviceSession {
   #isReconciled = false;
   #isDeliveryRepeated = false;
 
-  constructor({ id, socket, asset }: Connection, host: SessionHost) {
+  constructor({ id, socket, asset }: DeviceConnection, host: SessionHost) {
     const { clock, observer, frameRateLimiter } = host;
     this.id = id;
     this.assetUuid = asset.uuid;

@@ -102,7 +102,7 @@ export const TELL_BUDGET = /* sql */ `
  * @param effects parameter: JSON with `id`, `asset`, and what follows for it: `waits` (a difference), `outcome` (bits)
  * @param events parameter: JSON with `id`, `asset`, `account`, `event`, and `at` (Unix seconds) if it tells attention
  */
-export const deploymentEffects = (stored: string, effects: string, events: string): string => /* sql */ `
+export const assetEffects = (stored: string, effects: string, events: string): string => /* sql */ `
   effects AS MATERIALIZED (
     SELECT e.asset AS asset_uuid, sum(e.waits)::int AS waits,
       (array_agg(e.outcome ORDER BY e."order" DESC) FILTER (WHERE e.outcome IS NOT NULL))[1] AS outcome

@@ -4,7 +4,7 @@ import { createdValues } from "../deployment-columns.ts";
 import type { CreateResult, DeploymentCreation } from "../deployments.ts";
 import { auditRow } from "./audit-row.ts";
 import { CREATE, CREATION_FACTS, LOCK_ACCOUNT, LOCK_DEVICE, RELEASE_KEY } from "./deployment-statements.ts";
-import { effectsOf } from "./deployment-effects.ts";
+import { assetEffectsOf } from "./asset-effects.ts";
 import type { PostgresPool, Queryable } from "./pool.ts";
 
 /**
@@ -60,7 +60,7 @@ async function readFacts(client: Queryable, { after, idempotency }: DeploymentCr
 /** Returns `undefined` if another deployment has the same idempotency key. */
 async function store(client: Queryable, creation: DeploymentCreation): Promise<CreateResult | undefined> {
   const { after, events, audit } = creation;
-  const { effects, events: told } = effectsOf([{ before: undefined, after }]);
+  const { effects, events: told } = assetEffectsOf([{ before: undefined, after }]);
   const { rowCount } = await client.query(CREATE, [
     JSON.stringify(events.map(({ seq, json }) => ({ seq, event: json }))),
     JSON.stringify(audit ? [auditRow(audit)] : []),

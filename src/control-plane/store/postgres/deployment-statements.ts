@@ -1,6 +1,6 @@
 import { DEPLOYMENT_COLUMNS, DEPLOYMENT_JOINS, SUMMARY_COLUMNS, UNDELIVERED_COLUMNS } from "../deployment-row.ts";
 import { MAX_BATCH_BYTES, MAX_PAGE_BYTES } from "../deployments.ts";
-import { deploymentEffects } from "./asset-states.ts";
+import { assetEffects } from "./asset-states.ts";
 import { AUDIT_COLUMNS } from "../sql/audit-list.ts";
 import { KEPT_BACK } from "../sql/device-acceptance.ts";
 import { AUDIT_ROW_TYPE } from "./audit-row.ts";
@@ -111,7 +111,7 @@ const WRITE = /* sql */ `
   )`;
 export const WRITE_CHANGES = `${WRITE} SELECT id FROM updated`;
 /** The same with what follows for assets and accounts: see `Effects`. */
-export const WRITE_CHANGES_WITH_EFFECTS = `${WRITE}, ${deploymentEffects("updated", "$4", "$5")} SELECT id FROM updated`;
+export const WRITE_CHANGES_WITH_EFFECTS = `${WRITE}, ${assetEffects("updated", "$4", "$5")} SELECT id FROM updated`;
 
 /** A new deployment waits here for others of the same asset, and for its device to connect. */
 export const LOCK_DEVICE = "SELECT instance_id AS holder FROM device_sessions WHERE asset_uuid = $1 FOR NO KEY UPDATE";
@@ -141,5 +141,5 @@ export const CREATE = /* sql */ `
     INSERT INTO audit (${AUDIT_COLUMNS.join(", ")})
     SELECT ${AUDIT_COLUMNS.map((name) => `a.${name}`).join(", ")}
     FROM created, json_to_recordset($2::json) AS a(${AUDIT_ROW_TYPE})
-  ), ${deploymentEffects("created", "$3", "$4")}
+  ), ${assetEffects("created", "$3", "$4")}
   SELECT id FROM created`;

@@ -3,7 +3,7 @@ import { CHANGED_COLUMNS, changedSpec } from "../deployment-columns.ts";
 import type { DeploymentUpdate } from "../deployments.ts";
 import { StoreUnavailableError } from "../unavailable.ts";
 import { auditRow } from "./audit-row.ts";
-import { effectsOf } from "./deployment-effects.ts";
+import { assetEffectsOf } from "./asset-effects.ts";
 import { WRITE_CHANGES, WRITE_CHANGES_WITH_EFFECTS } from "./deployment-statements.ts";
 import { type Queryable, repeatOnConflict } from "./pool.ts";
 
@@ -114,7 +114,7 @@ export async function writeUpdates(client: Queryable, updates: readonly Deployme
   const audit = inOrder.flatMap(({ after, audit: entry }) =>
     entry ? [{ deployment_id: after.id, ...auditRow(entry) }] : [],
   );
-  const { effects, events: told, accounts } = effectsOf(inOrder);
+  const { effects, events: told, accounts } = assetEffectsOf(inOrder);
   const values = [inOrder.map(toRow), events, audit].map((each) => JSON.stringify(each));
   const hasEffects = effects !== NONE || told !== NONE;
   const { rows } = hasEffects

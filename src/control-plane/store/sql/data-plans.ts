@@ -2,7 +2,14 @@ import type { PlanDeployments } from "../../../protocol/assets/data-plan.ts";
 import type { SimType } from "../../../protocol/assets/sim.ts";
 import { bitsAt, PLAN_BIT, reasonsOfBits } from "../../core/attention.ts";
 import type { AuditEntry } from "../audit.ts";
-import type { Allowance, DataPlanStore, DuePlan, PlanFinding, PlanUsage, SpentPlan } from "../data-plans.ts";
+import type {
+  Allowance,
+  DataPlanStore,
+  DueDataPlan,
+  DataPlanFinding,
+  DataPlanUsage,
+  SpentDataPlan,
+} from "../data-plans.ts";
 import type { Precondition } from "../precondition.ts";
 import { ALLOWANCE_COLUMNS, type AllowanceRow, toAllowance } from "./allowance-row.ts";
 import { appendAccountEvents } from "./append-events.ts";
@@ -48,7 +55,7 @@ const SET_SETTINGS = /* sql */ `
   ON CONFLICT (account_id) DO UPDATE SET deployments = excluded.deployments`;
 
 interface FindingRow {
-  readonly plan_state: PlanFinding["state"] | null;
+  readonly plan_state: DataPlanFinding["state"] | null;
   readonly plan_until: number | null;
 }
 interface StateRow {
@@ -90,7 +97,7 @@ export class SqlDataPlanStore implements DataPlanStore {
     });
   }
 
-  async listDue(nowMs: number, limit: number): Promise<readonly DuePlan[]> {
+  async listDue(nowMs: number, limit: number): Promise<readonly DueDataPlan[]> {
     type Row = AssetRow & AllowanceRow & FindingRow & { readonly kind: SimType };
     const rows = await this.#executor.all<Row>(LIST_DUE, [nowMs, limit]);
     return rows.map((row) => ({
@@ -104,10 +111,10 @@ export class SqlDataPlanStore implements DataPlanStore {
   async recordFinding(
     assetUuid: string,
     type: SimType,
-    finding: PlanFinding | undefined,
+    finding: DataPlanFinding | undefined,
     nextDueMs: number,
     at: number,
-    usage?: PlanUsage,
+    usage?: DataPlanUsage,
   ): Promise<boolean> {
     const { state = null, until = null } = finding ?? {};
     const counted = [usage?.usedBytes ?? null, usage?.forecastBytes ?? null, usage?.asOf ?? null];
@@ -125,7 +132,7 @@ export class SqlDataPlanStore implements DataPlanStore {
     });
   }
 
-  async findSpent(assetUuid: string, now: number): Promise<SpentPlan | undefined> {
+  async findSpent(assetUuid: string, now: number): Promise<SpentDataPlan | undefined> {
     interface Row {
       readonly kind: SimType;
       readonly bytes: number;
@@ -159,6 +166,6 @@ export class SqlDataPlanStore implements DataPlanStore {
   }
 }
 
-function toFinding({ plan_state: state, plan_until: until }: FindingRow): PlanFinding | undefined {
+function toFinding({ plan_state: state, plan_until: until }: FindingRow): DataPlanFinding | undefined {
   return state === null ? undefined : { state, until: until ?? 0 };
 }

@@ -1,6 +1,6 @@
 import type { RolloutStrategy } from "../../../protocol/fleets/rollout-strategy.ts";
 import type { Person } from "../../core/fleets/fleet.ts";
-import { MAX_PLANS, type Plan } from "../../core/fleets/waves.ts";
+import { MAX_PLANS, type StoredPlan } from "../../core/fleets/waves.ts";
 import { change, type Work } from "./statement.ts";
 
 const COLUMNS = "id, account_id, fleet_id, revision, strategy, waves, created_by, created_at_ms, expires_at_ms";
@@ -24,7 +24,7 @@ export interface PlanRow {
   readonly expires_at_ms: number;
 }
 
-export function toPlan(row: PlanRow): Plan {
+export function toPlan(row: PlanRow): StoredPlan {
   return {
     id: row.id,
     accountId: row.account_id,
@@ -38,7 +38,7 @@ export function toPlan(row: PlanRow): Plan {
   };
 }
 
-export function* createPlan(plan: Plan): Work<void> {
+export function* createPlan(plan: StoredPlan): Work<void> {
   yield* change(REMOVE_EXPIRED, [plan.accountId, plan.createdAtMs]);
   yield* change(INSERT_PLAN, [
     plan.id,

@@ -1,6 +1,6 @@
 import type { RolloutEvent, TargetState } from "../../../protocol/fleets/rollout.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
-import type { Plan } from "../../core/fleets/waves.ts";
+import type { StoredPlan } from "../../core/fleets/waves.ts";
 import { isAmendment, type PastAttempt } from "../../core/fleets/attempt.ts";
 import type { Rollout, Target } from "../../core/fleets/rollout.ts";
 import type { TargetWait } from "../../core/fleets/rollout-commands.ts";
@@ -348,11 +348,11 @@ export class SqlRolloutStore implements RolloutStore {
     return this.#executor.change(REMOVE_OLD, [beforeMs, limit]);
   }
 
-  async createPlan(plan: Plan): Promise<void> {
+  async createPlan(plan: StoredPlan): Promise<void> {
     await this.#executor.transact(() => createPlan(plan));
   }
 
-  async findPlan(id: string): Promise<Plan | undefined> {
+  async findPlan(id: string): Promise<StoredPlan | undefined> {
     const row = await this.#executor.one<PlanRow>(FIND_PLAN, [id]);
     return row && toPlan(row);
   }

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { AttentionReason } from "../../../protocol/assets/attention.ts";
-import { effectOf } from "../../core/account-event.ts";
+import { assetEffectOf } from "../../core/account-event.ts";
 import {
   ACCEPTANCE_BIT,
   bitsAt,
@@ -113,7 +113,7 @@ export class SqliteAssetStates {
   /** @param before `undefined` for a new deployment */
   deploymentChanged(before: Deployment | undefined, after: Deployment): void {
     const { assetUuid, accountId } = after;
-    const { waits, outcome, events, tellsAttention, at } = effectOf(before, after);
+    const { waits, outcome, events, tellsAttention, at } = assetEffectOf(before, after);
     if (waits !== 0) this.#wait.run(waits, assetUuid);
     if (outcome !== undefined) this.#outcome.run(outcome, assetUuid);
     const row = tellsAttention ? (this.#find.get(assetUuid) as StateRow | undefined) : undefined;

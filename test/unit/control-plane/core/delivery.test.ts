@@ -30,7 +30,7 @@ import {
   factsOf,
   failed,
   receivedDeployment,
-  SENT,
+  SENDING,
   T0,
   uncertain,
 } from "../../../support/deployment-record.ts";
@@ -175,17 +175,17 @@ const open = { cancelRequestedAtMs: undefined };
 const cancelled = { cancelRequestedAtMs: T0 };
 
 test("in one session each thing is sent once, and nothing while the outcome is uncertain", () => {
-  expect(nextDelivery({ ...open, state: SENT }, undefined)).toBe("command");
-  expect(nextDelivery({ ...open, state: SENT }, "command")).toBeUndefined();
-  expect(nextDelivery({ ...cancelled, state: SENT }, "command")).toBe("cancel");
-  expect(nextDelivery({ ...cancelled, state: SENT }, "cancel")).toBeUndefined();
+  expect(nextDelivery({ ...open, state: SENDING }, undefined)).toBe("command");
+  expect(nextDelivery({ ...open, state: SENDING }, "command")).toBeUndefined();
+  expect(nextDelivery({ ...cancelled, state: SENDING }, "command")).toBe("cancel");
+  expect(nextDelivery({ ...cancelled, state: SENDING }, "cancel")).toBeUndefined();
   const fromBackup = uncertain("backup", { kind: "waiting", sentAtMs: undefined });
   expect(nextDelivery({ ...open, state: fromBackup }, undefined)).toBeUndefined();
   expect(nextDelivery({ ...cancelled, state: fromBackup }, undefined)).toBeUndefined();
 });
 
 test("what was cancelled before it was sent ends, and what the device may have is undone", () => {
-  expect(nextDelivery({ ...cancelled, state: SENT }, undefined)).toBe("end");
+  expect(nextDelivery({ ...cancelled, state: SENDING }, undefined)).toBe("end");
   expect(nextDelivery({ ...cancelled, state: acknowledged() }, undefined)).toBe("cancel");
   expect(nextDelivery({ ...open, state: failed("DeploymentCancelled", "undo") }, undefined)).toBe("cancel");
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ChangeTime } from "../../../../src/control-plane/core/deadlines.ts";
 import type { Deployment, NewDeployment, Progress } from "../../../../src/control-plane/core/deployment.ts";
 import { begin, type Fact, next, type RequestFacts } from "../../../../src/control-plane/core/next.ts";
-import type { PlanObstacle } from "../../../../src/control-plane/core/sims/plan-obstacle.ts";
+import type { DataPlanObstacle } from "../../../../src/control-plane/core/sims/plan-obstacle.ts";
 import { commandOf, factsOf, T0, uncertain } from "../../../support/deployment-record.ts";
 
 const ACK_MS = 10_000;
@@ -21,7 +21,7 @@ const REQUEST: NewDeployment = {
 };
 const CONNECTED: RequestFacts = { holder: "ins_1", obstacle: undefined, isAwaited: false };
 const AWAY: RequestFacts = { ...CONNECTED, holder: undefined };
-const SPENT: PlanObstacle = { effect: "wait", type: "supersim", allowanceBytes: 1, until: T0 / 1000 + 3_600 };
+const SPENT: DataPlanObstacle = { effect: "wait", type: "supersim", allowanceBytes: 1, until: T0 / 1000 + 3_600 };
 
 /** At this many milliseconds after the request. Service time began with the process. */
 const at = (ms: number): ChangeTime => ({ nowMs: T0 + ms, serviceNowMs: ms, ackTimeoutMs: ACK_MS });

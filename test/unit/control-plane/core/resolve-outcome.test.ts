@@ -30,7 +30,7 @@ import {
   factsOf,
   failed,
   receivedDeployment,
-  SENT,
+  SENDING,
   T0,
   uncertain,
 } from "../../../support/deployment-record.ts";
@@ -48,7 +48,7 @@ const states = fc.record({
   state: fc
     .tuple(
       fc.constantFrom<Uncertainty>("asked", "overdue", "backup", "restored"),
-      fc.constantFrom(SENT, acknowledged()),
+      fc.constantFrom(SENDING, acknowledged()),
     )
     .map(([uncertainty, progress]) => uncertain(uncertainty, progress)),
   cancelRequestedAtMs: fc.constantFrom(undefined, T0),
@@ -101,7 +101,7 @@ describe("for every reported outcome", () => {
       fc.property(states, answers, (state, answer) => {
         if (deliveryOf(after(receivedDeployment(state), answer)) !== "command") return;
         expect(state).toMatchObject({
-          state: { uncertainty: "asked", progress: { kind: "sent" } },
+          state: { uncertainty: "asked", progress: { kind: "sending" } },
           cancelRequestedAtMs: undefined,
         });
         expect(answer).toMatchObject({ status: null });

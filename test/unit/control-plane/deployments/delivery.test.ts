@@ -10,7 +10,7 @@ import { DeviceDelivery, type DeviceDeliveryOptions } from "../../../../src/cont
 import type { DeviceSession } from "../../../../src/control-plane/devices/session.ts";
 import type { DeploymentStore } from "../../../../src/control-plane/store/deployments.ts";
 import { StaleSessionError } from "../../../../src/control-plane/store/sessions.ts";
-import { acknowledged, failed, receivedDeployment, SENT, uncertain } from "../../../support/deployment-record.ts";
+import { acknowledged, failed, receivedDeployment, SENDING, uncertain } from "../../../support/deployment-record.ts";
 
 const WAITING: Waiting = { kind: "waiting", sentAtMs: undefined };
 /** It has ended, and must be undone. */
@@ -84,9 +84,9 @@ function setUp() {
 
 test("wake-ups during a delivery cause one more, and nothing is sent twice in a session", async () => {
   const { delivery, session, waiting, sent, state, flow } = setUp();
-  waiting.push(row("dep_1", SENT));
+  waiting.push(row("dep_1", SENDING));
   const first = delivery.deliver(session);
-  waiting.push(row("dep_2", SENT));
+  waiting.push(row("dep_2", SENDING));
   const others = [1, 2, 3].map(() => delivery.deliver(session));
   await flow();
   await Promise.all([first, ...others]);
@@ -96,7 +96,7 @@ test("wake-ups during a delivery cause one more, and nothing is sent twice in a 
 
 test("a cancellation follows its command, and one of a device that did not acknowledge is followed by a ping", async () => {
   const { delivery, session, waiting, sent, flow } = setUp();
-  waiting.push(row("dep_1", SENT));
+  waiting.push(row("dep_1", SENDING));
   void delivery.deliver(session);
   await flow();
   waiting[0] = row("dep_1", failed("DeviceNotReachable", "undo"));
@@ -109,7 +109,7 @@ test("a cancellation follows its command, and one of a device that did not ackno
 
 test("nothing is sent while the outcome is uncertain, and a command that was not sent is tried again", async () => {
   const { delivery, session, waiting, sent, unsendable, flow } = setUp();
-  waiting.push(row("dep_1", uncertain("asked")), row("dep_2", SENT));
+  waiting.push(row("dep_1", uncertain("asked")), row("dep_2", SENDING));
   unsendable.add("dep_2");
   void delivery.deliver(session);
   await flow();
@@ -122,7 +122,7 @@ test("nothing is sent while the outcome is uncertain, and a command that was not
 
 test("what is settled and comes back is sent again", async () => {
   const { delivery, session, waiting, sent, flow } = setUp();
-  waiting.push(row("dep_1", SENT));
+  waiting.push(row("dep_1", SENDING));
   void delivery.deliver(session);
   await flow();
   const [settled] = waiting.splice(0);
@@ -136,7 +136,7 @@ test("what is settled and comes back is sent again", async () => {
 
 test("a session that another has replaced gets nothing, and the next delivery is not blocked", async () => {
   const { delivery, session, waiting, sent, state, flow } = setUp();
-  waiting.push(row("dep_1", SENT));
+  waiting.push(row("dep_1", SENDING));
   state.error = new StaleSessionError({ assetUuid: "asset", epoch: 1 });
   const refused = expect(delivery.deliver(session)).rejects.toThrow(StaleSessionError);
   await flow();
@@ -154,7 +154,7 @@ test("a session that another has replaced gets nothing, and the next delivery is
 
 test("a device whose access was revoked is told what to undo, and gets no command", async () => {
   const { delivery, session, waiting, sent, flow } = setUp();
-  waiting.push(row("dep_1", SENT), row("dep_2", CANCELLED), row("dep_3", uncertain("asked"), 1));
+  waiting.push(row("dep_1", SENDING), row("dep_2", CANCELLED), row("dep_3", uncertain("asked"), 1));
   const delivered = delivery.deliverCancellations(session);
   await flow();
   await delivered;
@@ -163,7 +163,7 @@ test("a device whose access was revoked is told what to undo, and gets no comman
 
 test("a deployment that was cancelled before it was sent in this session ends, and its device hears nothing", async () => {
   const { delivery, session, waiting, sent, flow } = setUp();
-  waiting.push(row("dep_1", SENT, 1), row("dep_2", acknowledged(), 1));
+  waiting.push(row("dep_1", SENDING, 1), row("dep_2", acknowledged(), 1));
   void delivery.deliver(session);
   await flow();
   expect(sent).toEqual(["never_sent dep_1", "cancel dep_2 requested"]);
@@ -172,7 +172,7 @@ test("a deployment that was cancelled before it was sent in this session ends, a
 test("a command that is being read while the deployment is cancelled is not sent after its cancellation", async () => {
   const { session, sent } = setUp();
   const found = Promise.withResolvers<Deployment>();
-  const rows = [row("dep_1", SENT)];
+  const rows = [row("dep_1", SENDING)];
   const store = {
     listUndelivered: async () => rows,
     findDeployment: () => found.promise,
@@ -196,7 +196,7 @@ test("a deployment that waits for the device is sent, and the connection probed 
   void delivery.deliver(session);
   await flow();
   expect(sent).toEqual(["device_ready dep_1", "command dep_1"]);
-  waiting[0] = row("dep_1", SENT);
+  waiting[0] = row("dep_1", SENDING);
   void delivery.deliver(session);
   await flow();
   waiting[0] = row("dep_1", WAITING);
@@ -209,7 +209,7 @@ test("a deployment that waits for the device is sent, and the connection probed 
 
 test("what a data plan keeps back is not sent, and what comes after it is", async () => {
   const { delivery, session, waiting, sent, held, flow } = setUp();
-  waiting.push(row("dep_1", WAITING), row("dep_2", SENT));
+  waiting.push(row("dep_1", WAITING), row("dep_2", SENDING));
   held.add("dep_1");
   void delivery.deliver(session);
   await flow();

@@ -124,7 +124,7 @@ test("a new deployment is decided anew if its device connects or goes before it 
   expect(await create()).toEqual({ kind: "created" });
   expect(calls.filter((call) => call === "createDeployment")).toHaveLength(2);
   expect(await deployments.findDeployment("dep_1")).toMatchObject({
-    state: { kind: "sent" },
+    state: { kind: "sending" },
     holder: "ins_1",
     lastSeq: 1,
   });

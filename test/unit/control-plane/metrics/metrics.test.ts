@@ -2,7 +2,7 @@ import { commandOf } from "../../../support/deployment-record.ts";
 import { expect, test, vi } from "vitest";
 import type { Deployment } from "../../../../src/control-plane/core/deployment.ts";
 import { newDeployment } from "../../../../src/control-plane/core/deployment.ts";
-import { toStep } from "../../../../src/control-plane/core/next.ts";
+import { toTransition } from "../../../../src/control-plane/core/next.ts";
 import { fail } from "../../../../src/control-plane/core/transitions.ts";
 import { CHECK_TIMEOUT_MS, STORE_FIGURES_MS } from "../../../../src/control-plane/metrics/collected.ts";
 import { Metrics } from "../../../../src/control-plane/metrics/metrics.ts";
@@ -29,7 +29,7 @@ const deployment: Deployment = newDeployment({
   timeoutMs: 1_000,
 });
 
-const cancelled = toStep(deployment, fail(deployment, 500, "DeploymentCancelled")!);
+const cancelled = toTransition(deployment, fail(deployment, 500, "DeploymentCancelled")!);
 
 const CHECKS = {
   responds: () => Promise.resolve(),

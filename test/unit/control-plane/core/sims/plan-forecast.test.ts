@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   type DayUsage,
-  forecastPlan,
+  forecastDataPlan,
   judgementHoldsS,
-  type PlanQuestion,
+  type DataPlanQuestion,
   planRange,
 } from "../../../../../src/control-plane/core/sims/plan-forecast.ts";
 
@@ -16,7 +16,7 @@ const days = (usage: Readonly<Record<string, number>>): DayUsage[] =>
   Object.entries(usage).map(([day, megabytes]) => ({ start: at(`${day}T00:00:00Z`), bytes: megabytes * MB }));
 
 /** The case of docs/sim-plans.md, computed by hand. */
-const HAND: PlanQuestion = {
+const HAND: DataPlanQuestion = {
   allowanceBytes: 1000 * MB,
   days: days({
     "2026-11-01": 10,
@@ -37,7 +37,7 @@ const HAND: PlanQuestion = {
 
 describe("the case computed by hand", () => {
   test("405 MB used; 50 MB a day for 19.5 days: 1380 MB; 595 MB more last for 11.9 days", () => {
-    expect(forecastPlan(HAND)).toEqual({
+    expect(forecastDataPlan(HAND)).toEqual({
       month: { start: at("2026-11-01T00:00:00Z"), end: at("2026-12-01T00:00:00Z") },
       usedBytes: 405 * MB,
       forecastBytes: 1380 * MB,
@@ -47,11 +47,11 @@ describe("the case computed by hand", () => {
   });
 
   test("an allowance that will do is not exceeded", () => {
-    expect(forecastPlan({ ...HAND, allowanceBytes: 1380 * MB + 1 })).toMatchObject({
+    expect(forecastDataPlan({ ...HAND, allowanceBytes: 1380 * MB + 1 })).toMatchObject({
       state: "ok",
       exceededAt: undefined,
     });
-    const exact = forecastPlan({ ...HAND, allowanceBytes: 1380 * MB });
+    const exact = forecastDataPlan({ ...HAND, allowanceBytes: 1380 * MB });
     expect(exact).toMatchObject({ state: "foreseen", exceededAt: at("2026-12-01T00:00:00Z") });
   });
 
@@ -63,9 +63,9 @@ describe("the case computed by hand", () => {
       usedBytes: 405 * MB,
       forecastBytes: 1380 * MB,
     };
-    expect(forecastPlan({ ...HAND, allowanceBytes: 80 * MB })).toMatchObject(spent);
-    expect(forecastPlan({ ...HAND, allowanceBytes: 51 * MB })).toMatchObject(spent);
-    expect(forecastPlan({ ...HAND, allowanceBytes: 405 * MB })).toMatchObject({
+    expect(forecastDataPlan({ ...HAND, allowanceBytes: 80 * MB })).toMatchObject(spent);
+    expect(forecastDataPlan({ ...HAND, allowanceBytes: 51 * MB })).toMatchObject(spent);
+    expect(forecastDataPlan({ ...HAND, allowanceBytes: 405 * MB })).toMatchObject({
       state: "spent",
       exceededAt: at("2026-11-11T00:00:00Z"),
     });
@@ -76,7 +76,7 @@ describe("the case computed by hand", () => {
       day.start === at("2026-11-10T00:00:00Z") ? { ...day, bytes: 10 * MB } : day,
     );
     // 335 MB used; 280 MB in seven days.
-    expect(forecastPlan({ ...HAND, days: corrected })).toMatchObject({
+    expect(forecastDataPlan({ ...HAND, days: corrected })).toMatchObject({
       usedBytes: 335 * MB,
       forecastBytes: (335 + 40 * 19.5) * MB,
     });
@@ -86,36 +86,36 @@ describe("the case computed by hand", () => {
 describe("days that are not there", () => {
   test("without usage a day counts as none: 70 MB on one of seven days is 10 MB a day", () => {
     const question = { ...HAND, days: days({ "2026-11-08": 70 }) };
-    expect(forecastPlan(question)).toMatchObject({ usedBytes: 70 * MB, forecastBytes: (70 + 195) * MB });
+    expect(forecastDataPlan(question)).toMatchObject({ usedBytes: 70 * MB, forecastBytes: (70 + 195) * MB });
   });
 
   test("before a SIM was known a day does not count", () => {
     const question = { ...HAND, days: days({ "2026-11-09": 30, "2026-11-10": 50 }) };
     // The 8th is not a whole day.
-    const known = forecastPlan({ ...question, registeredAt: at("2026-11-08T00:00:01Z") });
+    const known = forecastDataPlan({ ...question, registeredAt: at("2026-11-08T00:00:01Z") });
     expect(known.forecastBytes).toBe((80 + 40 * 19.5) * MB);
-    const exactly = forecastPlan({ ...question, registeredAt: at("2026-11-09T00:00:00Z") });
+    const exactly = forecastDataPlan({ ...question, registeredAt: at("2026-11-09T00:00:00Z") });
     expect(exactly.forecastBytes).toBe((80 + 40 * 19.5) * MB);
-    const earlier = forecastPlan({ ...question, days: [...question.days, ...days({ "2026-11-07": 0 })] });
+    const earlier = forecastDataPlan({ ...question, days: [...question.days, ...days({ "2026-11-07": 0 })] });
     expect(earlier.forecastBytes).toBe(80 * MB + Math.floor((80 * MB * 19.5) / 7));
   });
 
   test("imported usage of before the asset was registered counts", () => {
     const question = { ...HAND, days: days({ "2026-11-09": 30, "2026-11-10": 50 }) };
-    const late = forecastPlan({ ...question, registeredAt: at("2026-11-11T09:00:00Z") });
+    const late = forecastDataPlan({ ...question, registeredAt: at("2026-11-11T09:00:00Z") });
     expect(late.forecastBytes).toBe((80 + 40 * 19.5) * MB);
   });
 
   test("with no whole day yet, nothing more is expected than was used", () => {
     const question = { ...HAND, days: days({ "2026-11-11": 25 }), registeredAt: at("2026-11-11T00:00:01Z") };
-    expect(forecastPlan(question)).toMatchObject({ usedBytes: 25 * MB, forecastBytes: 25 * MB, state: "ok" });
-    expect(forecastPlan({ ...question, allowanceBytes: 25 * MB })).toMatchObject({ state: "spent" });
+    expect(forecastDataPlan(question)).toMatchObject({ usedBytes: 25 * MB, forecastBytes: 25 * MB, state: "ok" });
+    expect(forecastDataPlan({ ...question, allowanceBytes: 25 * MB })).toMatchObject({ state: "spent" });
   });
 
   test("on the first of a month the mean is of the month before, and nothing of that is used", () => {
     const now = at("2026-12-01T00:00:00Z");
     const question = { ...HAND, days: days({ "2026-11-24": 7, "2026-11-30": 7, "2026-11-23": 1000 }), now };
-    expect(forecastPlan(question)).toMatchObject({ usedBytes: 0, forecastBytes: 2 * 31 * MB });
+    expect(forecastDataPlan(question)).toMatchObject({ usedBytes: 0, forecastBytes: 2 * 31 * MB });
     expect(planRange(now)).toEqual({ start: at("2026-11-24T00:00:00Z"), end: at("2026-12-02T00:00:00Z") });
   });
 });
@@ -123,7 +123,7 @@ describe("days that are not there", () => {
 const usage = fc
   .uniqueArray(fc.record({ day: fc.nat({ max: 80 }), bytes: fc.maxSafeNat() }), { selector: ({ day }) => day })
   .map((all) => all.map(({ day, bytes }) => ({ start: at("2026-09-15T00:00:00Z") + day * DAY, bytes })));
-const anyQuestion: fc.Arbitrary<PlanQuestion> = fc.record({
+const anyQuestion: fc.Arbitrary<DataPlanQuestion> = fc.record({
   allowanceBytes: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
   days: usage,
   registeredAt: fc.integer({ min: at("2026-09-01T00:00:00Z"), max: at("2026-12-01T00:00:00Z") }),
@@ -134,7 +134,7 @@ describe("whatever was used", () => {
   test("state, forecast and time of exceeding say the same, and every value is safe", () => {
     fc.assert(
       fc.property(anyQuestion, (question) => {
-        const { month, usedBytes, forecastBytes, exceededAt, state } = forecastPlan(question);
+        const { month, usedBytes, forecastBytes, exceededAt, state } = forecastDataPlan(question);
         const { allowanceBytes, now } = question;
         expect(Number.isSafeInteger(usedBytes) && Number.isSafeInteger(forecastBytes)).toBe(true);
         expect(forecastBytes).toBeGreaterThanOrEqual(usedBytes);
@@ -158,7 +158,7 @@ describe("whatever was used", () => {
       fc.property(anyQuestion, (question) => {
         const { start, end } = planRange(question.now);
         const needed = question.days.filter((day) => day.start >= start && day.start < end).toReversed();
-        expect(forecastPlan({ ...question, days: needed })).toEqual(forecastPlan(question));
+        expect(forecastDataPlan({ ...question, days: needed })).toEqual(forecastDataPlan(question));
       }),
     );
   });
@@ -166,11 +166,11 @@ describe("whatever was used", () => {
   test("more use is never forecast as less, nor exceeded later", () => {
     fc.assert(
       fc.property(anyQuestion, fc.nat(), (question, more) => {
-        const before = forecastPlan(question);
+        const before = forecastDataPlan(question);
         // The first day is left as it is: it may be what says how long the SIM has been known.
         const [first, ...others] = question.days.toSorted((one, other) => one.start - other.start);
         const days = others.map(({ start, bytes }) => ({ start, bytes: bytes > 0 ? bytes + more : 0 }));
-        const after = forecastPlan({ ...question, days: first ? [first, ...days] : [] });
+        const after = forecastDataPlan({ ...question, days: first ? [first, ...days] : [] });
         expect(after.forecastBytes).toBeGreaterThanOrEqual(before.forecastBytes);
         if (before.exceededAt !== undefined) expect(after.exceededAt).toBeLessThanOrEqual(before.exceededAt);
       }),

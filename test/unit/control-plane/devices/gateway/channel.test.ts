@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   Channel,
-  type Effect,
+  type ChannelEffect,
   KEEP_ALIVE_MS,
   MAX_SILENCE_MS,
   MISSING_PART_TIMEOUT_MS,
@@ -89,7 +89,7 @@ class Pair {
     }
   }
 
-  apply(at: 0 | 1, effects: readonly Effect[]): void {
+  apply(at: 0 | 1, effects: readonly ChannelEffect[]): void {
     const end = this.ends[at];
     for (const effect of effects) {
       expect(end.outcome).toBe("open");
@@ -210,10 +210,10 @@ describe("a channel", () => {
 
   test("an end that takes nothing stops the other after a window, and is given up when too much waits", () => {
     const channel = new Channel(0);
-    const parts: Effect[] = [];
+    const parts: ChannelEffect[] = [];
     const body = new Uint8Array(MAX_PART_BYTES);
     let sent = 0;
-    let effects: Effect[];
+    let effects: ChannelEffect[];
     do {
       effects = channel.send(body, false, 0);
       parts.push(...effects.filter(({ type }) => type === "send"));

@@ -1,4 +1,4 @@
-import { effectOf } from "../../core/account-event.ts";
+import { assetEffectOf } from "../../core/account-event.ts";
 import type { Deployment } from "../../core/deployment.ts";
 
 /** A deployment before and after what is stored; no `before` for a new one. */
@@ -7,20 +7,20 @@ interface Change {
   readonly after: Deployment;
 }
 
-/** What stored deployments mean for their assets and accounts, as parameters of `deploymentEffects`. */
-export interface Effects {
+/** What stored deployments mean for their assets and accounts, as parameters of `assetEffects`. */
+export interface AssetEffects {
   readonly effects: string;
   readonly events: string;
   readonly accounts: readonly string[];
 }
 
-export function effectsOf(changes: readonly Change[]): Effects {
+export function assetEffectsOf(changes: readonly Change[]): AssetEffects {
   const effects: unknown[] = [];
   const events: unknown[] = [];
   const accounts = new Set<string>();
   for (const [order, { before, after }] of changes.entries()) {
     const { id, accountId: account, assetUuid: asset } = after;
-    const { waits, outcome, events: ofChange, tellsAttention, at } = effectOf(before, after);
+    const { waits, outcome, events: ofChange, tellsAttention, at } = assetEffectOf(before, after);
     if (waits !== 0 || outcome !== undefined || tellsAttention) effects.push({ id, asset, waits, outcome, order });
     for (const event of ofChange) {
       const told = { id, asset, account, event: JSON.stringify(event), order: events.length };
