@@ -47,12 +47,12 @@ type Answer = UpdateAnswer & { readonly ok: boolean };
 /** Carries out the request that lies in the agent's state directory, and stores the answer beside the releases. */
 export async function handleRequest(options: UpdaterOptions): Promise<Answer> {
   const releases = new Releases(options.releasesFolder, options.disk);
-  const answer = await answerTo(options, releases);
+  const answer = await carryOut(options, releases);
   releases.answer(ANSWER_FILE, JSON.stringify(answer));
   return answer;
 }
 
-async function answerTo(options: UpdaterOptions, releases: Releases): Promise<Answer> {
+async function carryOut(options: UpdaterOptions, releases: Releases): Promise<Answer> {
   let id = "";
   try {
     using handover = new Handover(options.stateFolder);

@@ -55,8 +55,7 @@ export function createDownloads(services: DownloadServices): Downloads {
   const fetching = {
     registry,
     makeRoom: () => sweeper.makeRoom(),
-    rules: { clock, random, bounds: config.bounds, stallMs: config.stallMs },
-    rate: () => gate.rate(),
+    rules: { clock, random, bounds: config.bounds, stallMs: config.stallMs, rate: () => gate.rate() },
   };
   const downloader = createImageDownloader({
     ...fetching,

@@ -23,7 +23,7 @@ export interface BlobDownloadRequest {
   readonly signal: AbortSignal;
 }
 
-export interface BlobDownloaderOptions extends Pick<DownloaderOptions, "makeRoom" | "rules" | "rate"> {
+export interface BlobDownloaderOptions extends Pick<DownloaderOptions, "makeRoom" | "rules"> {
   readonly registry: Pick<RegistryClient, "openBlob">;
   readonly parts: PartStore;
 }
@@ -35,7 +35,7 @@ export class BlobDownloader {
 
   constructor(options: BlobDownloaderOptions) {
     this.#options = options;
-    this.#throttle = new Throttle(options.rules.clock, options.rate);
+    this.#throttle = new Throttle(options.rules.clock, options.rules.rate);
   }
 
   /** Resolves when the file has the blob. Rejects with a `DownloadError`, a `RegistryError`, or the signal's reason. */

@@ -12,6 +12,12 @@ export interface KeptDownloads {
   readonly pulls: PullRecords;
 }
 
+/** The rules of all downloads together. */
+export interface DownloadRules extends FetchRules {
+  /** Bytes per second; `undefined` for no limit. */
+  readonly rate: () => number | undefined;
+}
+
 export interface DownloaderOptions {
   readonly engine: Engine;
   readonly registry: RegistryClient;
@@ -21,9 +27,7 @@ export interface DownloaderOptions {
   /** Frees disk space for downloads; resolves to whether anything was removed. */
   readonly makeRoom: () => Promise<boolean>;
   readonly logger: Logger;
-  readonly rules: FetchRules;
-  /** Bytes per second for all downloads together; `undefined` for no limit. */
-  readonly rate: () => number | undefined;
+  readonly rules: DownloadRules;
   /** Collects young garbage at once; does nothing where that is not possible. */
   readonly collectYoung: () => void;
 }

@@ -25,7 +25,7 @@ class LoopbackDownloader implements ImageDownloader {
 
   constructor(options: DownloaderOptions) {
     this.#options = options;
-    this.#throttle = new Throttle(options.rules.clock, options.rate);
+    this.#throttle = new Throttle(options.rules.clock, options.rules.rate);
     this.#garbage = new YoungGarbage(options.collectYoung);
     this.#indexes = new KnownIndexes(options.rules.clock);
   }

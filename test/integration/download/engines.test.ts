@@ -77,8 +77,8 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
       random: () => 0.5,
       bounds: { patienceMs: 20_000, baseMs: 20, maxMs: 200 },
       stallMs: 5_000,
+      rate: () => undefined,
     },
-    rate: () => undefined,
     collectYoung: () => void collections++,
   });
 

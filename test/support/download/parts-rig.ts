@@ -114,8 +114,8 @@ export class PartsRig implements AsyncDisposable {
         random: () => 0.5,
         bounds: { patienceMs: 20_000, baseMs: 20, maxMs: 200 },
         stallMs: 5_000,
+        rate: () => undefined,
       },
-      rate: () => undefined,
       collectYoung: () => {},
       ...changes,
     });

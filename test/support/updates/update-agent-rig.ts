@@ -184,11 +184,15 @@ export class UpdateAgentRig implements AsyncDisposable {
       trust: () => Promise.resolve({ insecure: true, secureContext: undefined, authHosts: undefined }),
     });
     const parts = new PartStore(device.path("state/parts"));
-    const fetching = { registry, parts, rules: { clock, random, bounds: OPTIONS, stallMs: 60_000 } };
+    const fetching = {
+      registry,
+      parts,
+      rules: { clock, random, bounds: OPTIONS, stallMs: 60_000, rate: () => undefined },
+    };
     return {
       store,
       registry,
-      blobs: new BlobDownloader({ ...fetching, makeRoom: () => Promise.resolve(false), rate: () => undefined }),
+      blobs: new BlobDownloader({ ...fetching, makeRoom: () => Promise.resolve(false) }),
       gate: OPEN_GATE,
       ledger: { count: (traffic) => this.traffic.push(traffic) },
       pullSlots: new Semaphore(1),

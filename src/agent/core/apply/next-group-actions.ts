@@ -116,6 +116,26 @@ function isReady({ record }: GroupChild, children: readonly GroupChild[]): boole
 export function isPermitted(step: Step, phase: GroupPhase, { failure }: Pick<DeploymentRecord, "failure">): boolean {
   if (phase === "run" || failure) return true;
   if (step.kind === "succeed") return step.result === "unchanged";
-  if (step.kind === "pull") return phase === "pull";
-  return step.kind === "check" || step.kind === "resolve" || step.kind === "fail";
+  const first = FIRST_PHASES[step.kind];
+  return first === "resolve" || first === phase;
 }
+
+/** The first phase of a group in which the deployment of an app takes a step. */
+const FIRST_PHASES: Readonly<Record<Exclude<Step["kind"], "succeed">, GroupPhase>> = {
+  check: "resolve",
+  resolve: "resolve",
+  fail: "resolve",
+  pull: "pull",
+  create: "run",
+  switch: "run",
+  try: "run",
+  rename: "run",
+  stop: "run",
+  start: "run",
+  connect: "run",
+  verify: "run",
+  clean: "run",
+  report_cost: "run",
+  commit: "run",
+  revert: "run",
+};
