@@ -8,6 +8,7 @@ import { Icon } from "../parts/icon.tsx";
 import { PendingButton } from "../parts/form.tsx";
 import { SafeText } from "../parts/safe-text.tsx";
 import navigationClasses from "./navigation.module.css";
+import { AlertBell, AlertCount } from "./alert-bell.tsx";
 import { PAGES } from "./pages.ts";
 import { useSignOut } from "../session/use-sign-out.ts";
 import { Dialog } from "../parts/dialog.tsx";
@@ -93,6 +94,7 @@ function Navigation({ onNavigate }: { readonly onNavigate?: () => void }): React
                   <NavLink to={path} className={navigationClasses.link ?? ""} onClick={onNavigate}>
                     <Icon name={navigation.icon} />
                     {navigation.label}
+                    {path === "/alerts" && <AlertCount />}
                   </NavLink>
                 </li>
               ),
@@ -134,6 +136,7 @@ function Shell(): ReactNode {
         <Text size="sm" c="dimmed" truncate>
           <SafeText text={account.name} />
         </Text>
+        <AlertBell />
       </header>
       <aside className={shellClasses.sidebar}>
         <Logo />

@@ -65,6 +65,11 @@ export const PAGES: Readonly<Record<Exclude<ConsolePath, "/">, Page>> = {
     permission: "assets.read",
     navigation: { label: "SIMs", icon: "sim" },
   },
+  "/alerts": {
+    load: async () => (await import("../pages/alerts/alerts-page.tsx")).AlertsPage,
+    permission: "alerts.read",
+    navigation: { label: "Alerts", icon: "bell" },
+  },
   "/enrol": {
     load: async () => (await import("../pages/enrol/enrol-page.tsx")).EnrolPage,
     permission: "enrolment.create",

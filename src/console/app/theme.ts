@@ -35,6 +35,7 @@ export const cssVariables: CSSVariablesResolver = ({ colors: { gray, dark, red, 
     "--console-warn": ["#8a4b00", yellow[4]],
     "--console-bad": [red[9], red[4]],
     "--console-selected": [blue[0], dark[5]],
+    "--console-alarm": [red[9], red[9]],
   };
   const ofScheme = (index: 0 | 1): Record<string, string> =>
     Object.fromEntries(Object.entries(variables).map(([name, values]) => [name, values[index]]));

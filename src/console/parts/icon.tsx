@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 const ICONS = {
   alert: "M12 8v5m0 3v.5M10.3 4 2.5 18a2 2 0 0 0 1.8 3h15.4a2 2 0 0 0 1.8-3L13.7 4a2 2 0 0 0-3.4 0Z",
   audit: "M8 4h11v16H5V7l3-3Zm0 0v3H5m4 5h6m-6 4h6",
+  bell: "M6 9.5a6 6 0 0 1 12 0c0 6 2.5 7.5 2.5 7.5h-17S6 15.5 6 9.5ZM10 20.5h4",
   check: "m5 12 5 5 9-10",
   clock: "M12 7v5l3 2M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18Z",
   copy: "M9 9h10v11H9zM5 15V4h10",

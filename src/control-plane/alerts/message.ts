@@ -1,9 +1,4 @@
-import {
-  ALERT_CONDITIONS,
-  type AlertCondition,
-  type AlertSeverity,
-  HEALTH_CONDITIONS,
-} from "../../protocol/alerts/condition.ts";
+import { ALERT_CONDITIONS, type AlertCondition, type AlertSeverity } from "../../protocol/alerts/condition.ts";
 import type { DueGroup } from "../store/alerts.ts";
 
 /** What a group says, as it is stored and sent. Bounded by what names of assets may be. */
@@ -24,7 +19,10 @@ export interface AlertMessage {
   readonly since: number;
   /** Unix seconds. */
   readonly at: number;
-  /** Page of the console that shows what the message is about; `null` if there is none, or the service does not know its address. */
+  /**
+   * Page of the console that shows what the message is about, where a person acknowledges it; `null` if the service does not know its
+   * address. To open it changes nothing: scanners of mails and previews in chats do.
+   */
   readonly url: string | null;
 }
 
@@ -34,7 +32,7 @@ const SUBJECTS = { asset: "assets", rollout: "rollouts", api_key: "keys", channe
 
 /** Returns what the group says. @param publicUrl address of the service, if it is known */
 export function composeMessage(
-  { accountId, group, counts, names: all, subjectId }: DueGroup,
+  { accountId, group, counts, names: all }: DueGroup,
   type: Exclude<AlertMessage["type"], "test">,
   publicUrl: string | undefined,
   nowMs: number,
@@ -55,31 +53,8 @@ export function composeMessage(
     names,
     since: Math.floor(firstSinceMs / 1000),
     at: Math.floor(nowMs / 1000),
-    url: linkTo(pageOf(condition, total === 1 ? subjectId : undefined), publicUrl),
+    url: publicUrl === undefined ? null : new URL(`/alerts?group=${encodeURIComponent(id)}`, publicUrl).href,
   };
-}
-
-/** Conditions by which the list of assets cannot be filtered. */
-const UNFILTERED: ReadonlySet<AlertCondition> = new Set<AlertCondition>(["device_flapping", ...HEALTH_CONDITIONS]);
-
-/** Returns the path of the console's page that shows the subjects. @param subjectId the only one */
-function pageOf(condition: AlertCondition, subjectId: string | undefined): string | undefined {
-  switch (ALERT_CONDITIONS[condition].subject) {
-    case "asset":
-      if (subjectId !== undefined) return `/assets/${subjectId}`;
-      if (condition === "device_offline") return "/assets?connected=false";
-      return UNFILTERED.has(condition) ? "/assets" : `/assets?attention=${condition}`;
-    case "rollout":
-      return "/fleets";
-    case "api_key":
-      return "/developer";
-    case "channel":
-      return undefined;
-  }
-}
-
-function linkTo(path: string | undefined, publicUrl: string | undefined): string | null {
-  return path === undefined || publicUrl === undefined ? null : new URL(path, publicUrl).href;
 }
 
 /** Returns a message that tries a channel. */

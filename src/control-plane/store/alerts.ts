@@ -85,8 +85,6 @@ export interface DueGroup {
   readonly counts: GroupCounts;
   /** Names of some of its subjects, those that fired first before the others. */
   readonly names: readonly string[];
-  /** One of its subjects. */
-  readonly subjectId: string;
 }
 
 /** An alert of a group. */
@@ -126,7 +124,7 @@ export interface AlertStore {
   list(accountId: string, filter: AlertFilter, limit: number, after?: AlertCursor): Promise<AlertPage>;
   /** Returns an alert that fires or is over. */
   find(accountId: string, id: string): Promise<StoredAlert | undefined>;
-  /** Counts the alerts of the account that fire, and those of them that nobody has acknowledged. */
+  /** Counts the alerts of the account that fire, and those of them that no person has acknowledged. */
   countFiring(accountId: string): Promise<{ readonly firing: number; readonly unacknowledged: number }>;
   /** Returns how many firing alerts were not acknowledged before. The entry is stored if there are any. */
   acknowledge(

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { formatTime } from "../../lib/terminal/time.ts";
-import { alertConditionSchema, alertSeveritySchema } from "../../protocol/alerts/condition.ts";
+import { alertConditionSchema, alertSeveritySchema } from "../../protocol/alerts/condition-schemas.ts";
 import { JsonLimitError, parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 import {
   acknowledgeAlert,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { selectorSchema } from "../fleets/selector.ts";
 import { pageQuerySchema } from "../people/users.ts";
 import { unixSeconds } from "../values/scalars.ts";
-import { alertConditionSchema, alertSeveritySchema } from "./condition.ts";
+import { alertConditionSchema, alertSeveritySchema } from "./condition-schemas.ts";
 
 const alertStateSchema = z.enum(["firing", "resolved"]);
 

@@ -1,13 +1,9 @@
-import { z } from "zod";
 import type { AttentionReason } from "../assets/attention.ts";
 import type { HealthMetric, ReportedHealthMetric } from "../link/device-health.ts";
 
 /** How much an alert matters. The order is from most to least. */
-const ALERT_SEVERITIES = ["critical", "warning", "info"] as const;
-export const alertSeveritySchema = z
-  .enum(ALERT_SEVERITIES)
-  .meta({ id: "AlertSeverity", description: "How much it matters." });
-export type AlertSeverity = z.output<typeof alertSeveritySchema>;
+export const ALERT_SEVERITIES = ["critical", "warning", "info"] as const;
+export type AlertSeverity = (typeof ALERT_SEVERITIES)[number];
 
 /** What an alert is about. */
 export type AlertSubjectKind = "asset" | "rollout" | "api_key" | "channel";
@@ -124,8 +120,7 @@ export const ALERT_CONDITIONS = {
 } as const satisfies Readonly<Record<string, ConditionDefault>>;
 
 export type AlertCondition = keyof typeof ALERT_CONDITIONS;
-const NAMES = Object.keys(ALERT_CONDITIONS) as [AlertCondition, ...AlertCondition[]];
-export const alertConditionSchema = z.enum(NAMES).meta({ id: "AlertCondition", description: "What is the matter." });
+export const ALERT_CONDITION_NAMES = Object.keys(ALERT_CONDITIONS) as [AlertCondition, ...AlertCondition[]];
 
 /** Conditions of apps and of the device itself, which say nothing new while the device is away. */
 export const INHIBITED_WHILE_AWAY: ReadonlySet<AlertCondition> = new Set<AlertCondition>([

@@ -2,14 +2,8 @@ import { z } from "zod";
 import { unixSeconds } from "../values/scalars.ts";
 import { alertChannelInputSchema, alertChannelSchema } from "./channel.ts";
 import { selectorSchema } from "../fleets/selector.ts";
-import {
-  ALERT_CONDITIONS,
-  alertConditionSchema,
-  alertSeveritySchema,
-  type ConditionDefault,
-  MAX_LEVELS_S,
-  MIN_ALERT_LEVELS,
-} from "./condition.ts";
+import { ALERT_CONDITIONS, type ConditionDefault, MAX_LEVELS_S, MIN_ALERT_LEVELS } from "./condition.ts";
+import { alertConditionSchema, alertSeveritySchema } from "./condition-schemas.ts";
 
 /** Maximum number of rules, routes and channels of an account. */
 export const MAX_ALERT_RULES = 50;

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { selectorSchema } from "../fleets/selector.ts";
 import { displayText } from "../values/sanitized-text.ts";
 import { unixSeconds } from "../values/scalars.ts";
-import { alertConditionSchema } from "./condition.ts";
+import { alertConditionSchema } from "./condition-schemas.ts";
 
 /** Shortest and longest time for which something is silenced, in seconds. */
 export const MIN_SILENCE_S = 60;

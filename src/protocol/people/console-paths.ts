@@ -19,6 +19,7 @@ export const CONSOLE_PATHS = [
   "/fleets/:fleet",
   "/fleets/:fleet/rollouts/:rollout_id",
   "/sims",
+  "/alerts",
   "/enrol",
   "/people",
   "/developer",

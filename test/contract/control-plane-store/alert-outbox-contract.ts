@@ -283,7 +283,6 @@ export function alertOutboxContract(harness: StoreHarness): void {
         group,
         counts: { total: 1, open: 1, unacknowledged: 1 },
         names: [],
-        subjectId: "",
       };
       const second = { id: "msg_2", message: "{}", channels: ["ops"], total: 1 };
       await alertOutbox.step(due, { message: "resolved", nextAtMs: undefined, isClosed: true }, second, NOW);

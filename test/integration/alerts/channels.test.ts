@@ -26,7 +26,7 @@ function someMessage(names: readonly string[] = [EVIL], type: "firing" | "resolv
     lastSentAtMs: undefined,
   } as const;
   const counts = { total: names.length, open: names.length, unacknowledged: names.length };
-  const due = { accountId: "acc_1", group, counts, names, subjectId: "7f8c2f8e-0000-4000-8000-000000000001" };
+  const due = { accountId: "acc_1", group, counts, names };
   return composeMessage(due, type, "https://control.example.com", NOW);
 }
 

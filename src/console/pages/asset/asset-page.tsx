@@ -16,7 +16,8 @@ import { Reason } from "../../parts/reason.tsx";
 import type { AssetState } from "../assets/asset-row.ts";
 import { AcceptanceBanner } from "./acceptance-banner.tsx";
 import { AppsTab } from "./apps-tab.tsx";
-import classes from "./asset.module.css";
+import { AssetAlerts } from "./asset-alerts.tsx";
+import { Tabs } from "../../parts/tabs.tsx";
 
 /** A report may be this old by rounding, in seconds. */
 const MAX_CURRENT_AGE_S = 5;
@@ -170,19 +171,16 @@ function OneAsset({ asset }: { readonly asset: Asset & Partial<AssetState> }): R
       </Group>
       <AcceptanceBanner asset={asset} />
       <HoldBanner assetId={asset.uuid} />
-      <nav aria-label="Parts of the asset" className={classes.tabs}>
-        {TABS.map(({ id, label }) => (
-          <Link
-            key={id}
-            to={id === "apps" ? `/assets/${asset.uuid}` : `?tab=${id}`}
-            replace
-            className={classes.tab ?? ""}
-            aria-current={id === tab.id ? "page" : undefined}
-          >
-            {label}
-          </Link>
-        ))}
-      </nav>
+      <AssetAlerts assetId={asset.uuid} />
+      <Tabs
+        label="Parts of the asset"
+        current={tab.id}
+        tabs={TABS.map(({ id, label }) => ({
+          id,
+          label,
+          to: id === "apps" ? `/assets/${asset.uuid}` : `?tab=${id}`,
+        }))}
+      />
       <Suspense fallback={<Loading />}>
         <tab.Content asset={asset} />
       </Suspense>

@@ -43,8 +43,7 @@ const listDueSql = ({ jsonList }: Dialect): string => /* sql */ `
       WHERE m.group_id = p.id AND l.state = 'firing' AND l.acknowledged_at_ms IS NULL) AS unacknowledged,
     (SELECT ${jsonList("s.subject_name")} FROM (
       SELECT l.subject_name FROM alert_group_members m JOIN alerts l ON l.id = m.alert_id
-      WHERE m.group_id = p.id ORDER BY l.since_ms, l.subject_name LIMIT ${MAX_NAMES}) s) AS names,
-    (SELECT min(l.subject_id) FROM alert_group_members m JOIN alerts l ON l.id = m.alert_id WHERE m.group_id = p.id) AS subject_id
+      WHERE m.group_id = p.id ORDER BY l.since_ms, l.subject_name LIMIT ${MAX_NAMES}) s) AS names
   FROM alert_groups p WHERE p.due_ms <= ? ORDER BY p.due_ms LIMIT ?`;
 const listUnacknowledgedSql = ({ jsonObject }: Dialect): string => /* sql */ `
   SELECT l.id, l.subject_kind, l.subject_id, l.subject_name, a.type,
@@ -119,7 +118,6 @@ interface DueRow extends GroupRow {
   readonly open: number;
   readonly unacknowledged: number;
   readonly names: string | null;
-  readonly subject_id: string | null;
 }
 
 interface DeliveryRow {
@@ -181,7 +179,6 @@ export class SqlAlertOutboxStore implements AlertOutboxStore {
       group: toGroup(row),
       counts: { total: row.total, open: row.open, unacknowledged: row.unacknowledged },
       names: JSON.parse(row.names ?? "[]") as string[],
-      subjectId: row.subject_id ?? "",
     }));
   }
 

@@ -1,17 +1,18 @@
 import { matchPath } from "react-router";
 import { expect, test } from "vitest";
+import { formatMessage } from "../../../../src/control-plane/alerts/channels/formats.ts";
 import { composeMessage } from "../../../../src/control-plane/alerts/message.ts";
-import { readFilters } from "../../../../src/console/pages/assets/filters.ts";
+import { alertChannelConfigSchema } from "../../../../src/protocol/alerts/channel.ts";
 import { ALERT_CONDITIONS, type AlertCondition } from "../../../../src/protocol/alerts/condition.ts";
 import { CONSOLE_PATHS } from "../../../../src/protocol/people/console-paths.ts";
 
 const NOW = 1_800_000_000_000;
-const UUID = "7f8c2f8e-0000-4000-8000-000000000001";
+const PUBLIC_URL = "https://control.example.com";
 const CONDITIONS = Object.keys(ALERT_CONDITIONS) as AlertCondition[];
 
-function linkOf(condition: AlertCondition, total: number, publicUrl: string | undefined): string | null {
+function compose(condition: AlertCondition, publicUrl: string | undefined) {
   const group = {
-    id: "grp_1",
+    id: "grp_1f",
     routeId: "all",
     condition,
     severity: "warning",
@@ -21,27 +22,28 @@ function linkOf(condition: AlertCondition, total: number, publicUrl: string | un
     sentTotal: 0,
     lastSentAtMs: undefined,
   } as const;
-  const counts = { total, open: total, unacknowledged: total };
-  const due = { accountId: "acc_1", group, counts, names: Array<string>(total).fill("GW-1"), subjectId: UUID };
-  return composeMessage(due, "firing", publicUrl, NOW).url;
+  const counts = { total: 3, open: 3, unacknowledged: 3 };
+  return composeMessage({ accountId: "acc_1", group, counts, names: ["GW-1"] }, "firing", publicUrl, NOW);
 }
 
-test.each(CONDITIONS)("a message about %s leads to a page that the console has, or has no link", (condition) => {
-  for (const total of [1, 3]) {
-    const link = linkOf(condition, total, "https://control.example.com");
-    expect(link === null).toBe(condition === "channel_disabled");
-    if (link === null) continue;
-    const { pathname, searchParams } = new URL(link);
-    expect(CONSOLE_PATHS.some((path) => matchPath(path, pathname))).toBe(true);
-    // The page knows every filter of the link.
-    for (const [name, value] of searchParams) expect(readFilters(searchParams)).toMatchObject({ [name]: value });
-  }
-  expect(linkOf(condition, 1, undefined)).toBeNull();
+test.each(CONDITIONS)("a message about %s leads to its group in the console", (condition) => {
+  const { url } = compose(condition, PUBLIC_URL);
+  expect(url).toBe(`${PUBLIC_URL}/alerts?group=grp_1f`);
+  expect(CONSOLE_PATHS.some((path) => matchPath(path, new URL(String(url)).pathname))).toBe(true);
 });
 
-test("one asset is linked to itself, several to the list of those it may be", () => {
-  const url = "https://control.example.com";
-  expect(linkOf("disk_low", 1, url)).toBe(`${url}/assets/${UUID}`);
-  expect(linkOf("disk_low", 2, url)).toBe(`${url}/assets?attention=disk_low`);
-  expect(linkOf("device_offline", 2, url)).toBe(`${url}/assets?connected=false`);
+test.each([
+  { kind: "webhook", url: "https://hooks.example.com/", secrets: [`whsec_${"A".repeat(32)}`] },
+  { kind: "slack", url: "https://hooks.example.com/" },
+  { kind: "mattermost", url: "https://hooks.example.com/" },
+  { kind: "teams", url: "https://hooks.example.com/" },
+  { kind: "pagerduty", routing_key: "R0" },
+  { kind: "ntfy", url: "https://ntfy.example.com/topic" },
+])("$kind gets the link, and none of a service that does not know its address", (channel) => {
+  const config = alertChannelConfigSchema.parse(channel);
+  if (config.kind === "email") throw new Error("mails are not posted");
+  const bodyOf = (publicUrl: string | undefined): string =>
+    formatMessage(config, compose("disk_low", publicUrl), "msg_1", NOW).body;
+  expect(bodyOf(PUBLIC_URL)).toContain(`${PUBLIC_URL}/alerts?group=grp_1f`);
+  expect(bodyOf(undefined)).not.toMatch(/alerts\?group|"Open"|\|Open/);
 });
