@@ -5,7 +5,7 @@ import { TcpRelay } from "../link/tcp-relay.ts";
 import { ControlProcess } from "./control.ts";
 
 /** Settings of edge-control, as in its configuration file. */
-export type ControlSettings = Readonly<Record<string, string | number>>;
+export type ControlSettings = Readonly<Record<string, string | number | object>>;
 
 interface InstanceOptions {
   /** Made if it does not exist. */
