@@ -125,9 +125,9 @@ test("quiet hours, a silence, and an acknowledgement by the API", async () => {
   await stage.pass(Date.UTC(2027, 0, 16, 6, 1) - stage.clock.now());
   expect(texts("duty")).toHaveLength(4);
   rows.push(["it is acknowledged at 01:45", "on duty", "none any more", "until it is back"]);
-  // Somebody looks after it: the office need not be told.
+  // An operator looks after it: the office need not be told.
   expect(texts("office")).toEqual([]);
-  rows.push(["the same", "the office, quiet from 22:00 to 06:00", "none", "somebody looks after it"]);
+  rows.push(["the same", "the office, quiet from 22:00 to 06:00", "none", "an operator has it"]);
   await first?.plugIn();
   await stage.pass(5_000, 5_000);
   expect(texts("duty").at(-1)).toBe("Resolved: Device offline: GW-1");
@@ -140,7 +140,7 @@ test("quiet hours, a silence, and an acknowledgement by the API", async () => {
   await stage.pass(70_000, 20_000);
   expect(texts("office")).toEqual(["Device offline: GW-2"]);
   expect(after(stage.receivers.of("office")[0], Date.UTC(2027, 0, 17, 6))).toBeLessThanOrEqual(5_000);
-  rows.push(["another one is gone from 22:00, and nobody looks after it", "the office", "1", "06:00"]);
+  rows.push(["another one is gone from 22:00, not acknowledged", "the office", "1", "06:00"]);
   await second?.plugIn();
   await stage.pass(MINUTE);
   taken(stage);
