@@ -14,6 +14,7 @@ import type { LeaseLock } from "./instances/lease-lock.ts";
 import type { DeviceQueries } from "./devices/queries/device-queries.ts";
 import type { ServiceClock } from "./instances/service-clock.ts";
 import { SharedRole } from "./instances/shared-role.ts";
+import { OtlpExporter } from "./otlp/otlp-exporter.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import type { SimOperators } from "./sim-operator/sim-operators.ts";
 import type { DataPlans } from "./sims/data-plans.ts";
@@ -73,6 +74,8 @@ export function startBackground(base: ServerBase, services: BackgroundServices):
   jobs.use(new SimWatcher({ ...shared, simOperators, locks, intervalMs: config.sim_sync_interval_s * 1000 }));
   const messenger = jobs.use(new Messenger({ store, channels, clock, logger, instanceId }));
   jobs.use(new AlertWatcher({ ...shared, publicUrl: config.public_url, onMessage: () => messenger.wake() }));
+  for (const [accountId, settings] of Object.entries(config.otlp_exports))
+    jobs.use(new OtlpExporter({ ...shared, accountId, settings }));
   const attempts = new Attempts({ store, deployments, sealer });
   jobs.use(new FleetCoordinator({ ...shared, bus, sealer, attempts, output: new AppOutput(queries, clock) }));
   return jobs;

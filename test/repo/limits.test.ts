@@ -25,6 +25,8 @@ import {
   MAX_SILENCES,
   MAX_WAITING_MESSAGES,
 } from "../../src/control-plane/store/alerts.ts";
+import { MAX_OTLP_EXPORTS } from "../../src/control-plane/config/otlp-config.ts";
+import { MAX_OTLP_ASSETS, OTLP_TIMEOUT_MS } from "../../src/control-plane/otlp/otlp-exporter.ts";
 import { MAX_NAMES } from "../../src/control-plane/store/sql/alert-outbox.ts";
 import { MAX_ALERT_CHANNELS, MAX_ALERT_ROUTES, MAX_ALERT_RULES } from "../../src/protocol/alerts/settings.ts";
 import { CHECKS_COOKIE_S } from "../../src/control-plane/api/people/oidc.ts";
@@ -173,6 +175,8 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "data usage kept of one device": `${mib(MAX_LEDGER_BYTES)}, 400 days, 500 deployments`,
   "times when one device was connected": `${MAX_INTERVALS_PER_DAY} a day, for ${CONNECTIVITY_KEPT_DAYS} days`,
   "assets of one response with metrics of devices": count(MAX_METRIC_ASSETS),
+  "assets of one request of an export by OTLP": `${MAX_OTLP_ASSETS}, ${seconds(OTLP_TIMEOUT_MS)}`,
+  "accounts whose devices are exported by OTLP": count(MAX_OTLP_EXPORTS),
   "how one device was": `${86_400 / HEALTH_REPORT_ROW_S} rows a day for ${QUARTER_ROWS_KEPT_DAYS} days, ${86_400 / OLD_HEALTH_ROW_S} for ${HEALTH_KEPT_DAYS} days; of the last ${MAX_HEALTH_AGE_S / 3_600} h, at most ${MAX_HEALTH_AHEAD_S} s ahead`,
   "acknowledgement of a deployment by the device": `\`ack_timeout_s\`, ${config.ack_timeout_s} s`,
   "a deployment in all": `\`deployment_timeout_s\`, ${config.deployment_timeout_s / 60} min`,

@@ -108,6 +108,7 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
     "control-plane/api/history/uptime.ts",
     "control-plane/api/rollouts/create-rollout.ts",
     "control-plane/api/sims/list-asset-sims.ts",
+    "control-plane/otlp/otlp-exporter.ts",
     "control-plane/api/sims/list-sims.ts",
     "control-plane/api/sims/refresh-sim.ts",
     "control-plane/fleets/price-rollout.ts",

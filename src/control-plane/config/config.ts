@@ -6,6 +6,7 @@ import { alertsShape } from "./alerts-config.ts";
 import { checkDatabaseKeys, databaseShape } from "./database-config.ts";
 import { isHost } from "../images/private-hosts.ts";
 import { checkOidcKeys, oidcShape } from "./oidc-config.ts";
+import { otlpShape } from "./otlp-config.ts";
 import { simOperatorsShape } from "./sim-operators-config.ts";
 
 const seconds = z.number().positive();
@@ -121,6 +122,7 @@ const keys = z.strictObject({
       "over https, and without a proxy.",
   }),
   ...alertsShape,
+  ...otlpShape,
   log_level: z.enum(LOG_LEVELS).default("info").meta({ description: "Minimum level of log lines." }),
   nats_url: z.string().min(1).optional().meta({
     description:

@@ -56,6 +56,8 @@ const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
   accounts: ["config", "metrics", "store"],
   // The address filter is that of images.
   alerts: ["accounts", "images", "instances", "sealing", "store"],
+  // Sends as channels of alerts do.
+  otlp: ["alerts", "config", "instances", "store"],
   assets: ["accounts", "instances", "metrics", "sim-operator", "store"],
   sims: ["accounts", "assets", "config", "instances", "sim-operator", "store"],
   devices: ["accounts", "bus", "config", "instances", "metrics", "store"],
