@@ -41,6 +41,8 @@ export type AppDeploymentRequest = { "name": string; "image": string; "host_netw
 export type AppDetails = (App) & ({ "reached_as": readonly (string)[]; "reachable": boolean; "last_seen": number | null; "reported_at": number | null; "age_s": number | null });
 export type AppFile = { "target": string; "content"?: string; "content_base64"?: string; "content_gzip"?: string; "sha256"?: string; "mode"?: string; "owner"?: string; "secret"?: boolean };
 export type AppFleet = { "name": string; "revision": number; "deployment_id": string; "is_changed": boolean };
+export type AppHealth = { "interval_s": number; "at": readonly (number)[]; "apps": readonly (AppHealthColumns)[]; "omitted_apps": number };
+export type AppHealthColumns = { "app": string; "cpu_percent": { "mean": readonly (number | null)[]; "max": readonly (number | null)[] }; "memory_bytes": { "mean": readonly (number | null)[]; "max": readonly (number | null)[] }; "restarts": readonly (number | null)[] };
 export type AppList = { "apps": readonly (App)[]; "reachable": boolean; "last_seen": number | null; "reported_at": number | null; "age_s": number | null };
 export type AppLogEntry = AppLogLine | AppLogOmission | AppLogError;
 export type AppLogError = { "error": { "code": string; "message": string } };
@@ -55,7 +57,7 @@ export type ApplyEntry = { "app": AppliedApp; "depends_on"?: readonly (AppDepend
 export type ApplyRequest = { "project": string; "apps": readonly (ApplyEntry)[]; "remove"?: readonly (string)[]; "prune"?: boolean; "adopt"?: boolean; "on_failure"?: "rollback" | "keep"; "expect"?: string; "registry_auth"?: RegistryAuth2; "max_download_bytes"?: number; "urgent"?: boolean; "wait_for_device_s"?: number };
 export type Apps = readonly (string)[];
 export type Asset = (AssetListItem) & ({ "network_group"?: string });
-export type AssetHealth = { "source": "device" | "service"; "interval_s": number; "at": readonly (number)[]; "series": readonly (HealthSeries)[] };
+export type AssetHealth = { "source": "device" | "service"; "interval_s": number; "at": readonly (number)[]; "series": readonly (HealthSeries)[]; "apps"?: AppHealth };
 export type AssetList = { "assets": readonly (AssetListItem)[]; "next_cursor": string | null };
 export type AssetListItem = { "uuid": string; "serial_number": string; "name": string; "type": string; "created_at": number; "updated_at": number; "status": "active" | "inactive"; "connected": boolean; "last_seen": number | null; "agent_version": string | null; "accepted_at": number | null; "tags": Tags; "attention": readonly (AttentionReason)[]; "clone"?: DeviceClone; "supersim"?: SuperSim; "prosim"?: ProSim; "sim"?: LegacySim };
 export type AssetPrice = { "asset_id": string; "asset_name": string; "serial_number": string; "wave": number; "for"?: "connection" | "acceptance" | "window" | "budget" | "hold" | "conflict" | "variable" | "clock" | "deployment"; "download_bytes"?: number; "code"?: ErrorCode; "message"?: string };
@@ -356,7 +358,7 @@ export interface Operations {
   "GET /v1/assets/{asset_id}/connectivity": { path: { asset_id: string }; query: { from?: string | undefined; to?: string | undefined; limit?: string | undefined; cursor?: string | undefined; format?: string | undefined }; body: undefined; response: Connectivity; message: undefined };
   "GET /v1/assets/{asset_id}/uptime": { path: { asset_id: string }; query: { from?: string | undefined; to?: string | undefined; per?: string | undefined; format?: string | undefined }; body: undefined; response: AssetUptime; message: undefined };
   "GET /v1/uptime": { path: undefined; query: { from?: string | undefined; to?: string | undefined; limit?: string | undefined; cursor?: string | undefined; selector?: string | undefined; fleet?: string | undefined; format?: string | undefined }; body: undefined; response: UptimeList; message: undefined };
-  "GET /v1/assets/{asset_id}/health": { path: { asset_id: string }; query: { from?: string | undefined; to?: string | undefined; source?: string | undefined; points?: string | undefined }; body: undefined; response: AssetHealth; message: undefined };
+  "GET /v1/assets/{asset_id}/health": { path: { asset_id: string }; query: { from?: string | undefined; to?: string | undefined; source?: string | undefined; apps?: string | undefined; points?: string | undefined }; body: undefined; response: AssetHealth; message: undefined };
   "GET /v1/metrics/devices": { path: undefined; query: { selector?: string | undefined }; body: undefined; response: undefined; message: undefined };
   "GET /v1/assets/{asset_id}/sims/{sim_type}/usages": { path: { asset_id: string; sim_type: string }; query: { start_time?: string | undefined; end_time?: string | undefined; granularity?: string | undefined }; body: undefined; response: SuperSimUsage | ProSimUsage; message: undefined };
   "GET /v1/usages": { path: undefined; query: { start_time?: string | undefined; end_time?: string | undefined; granularity?: string | undefined; limit?: string | undefined; cursor?: string | undefined }; body: undefined; response: UsageList; message: undefined };

@@ -25,7 +25,7 @@ const OWN: Readonly<Record<string, string>> = {
   "src/agent/link/keepalive-interval.ts": "a record in the agent's own store",
   "src/agent/download/pull-records.ts": "the agent's own file",
   "src/agent/download/by-parts/handed-layers.ts": "the agent's own file",
-  "src/agent/telemetry/health-ring.ts": "the agent's own file, of a fixed size",
+  "src/agent/telemetry/ring-file.ts": "the agent's own file, of a fixed size",
   "src/agent/enrolment/nonce.ts": "the agent's own file",
   "src/agent/local/client.ts": "responses of the agent on the same device, of which the socket's owner is root",
   "src/agent/support/archive.ts": "an archive that the agent writes",

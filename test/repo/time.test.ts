@@ -14,6 +14,7 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
     "agent/cleanup/cleaner.ts",
     "agent/daemon/downloads.ts",
     "agent/live/report-builder.ts",
+    "agent/telemetry/app-recorder.ts",
     "agent/telemetry/health-recorder.ts",
     "agent/steps/app-reconciler.ts",
     "agent/steps/deployment-run.ts",

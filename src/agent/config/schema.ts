@@ -134,7 +134,7 @@ const telemetry = z.strictObject({
   }),
   health: z.boolean().default(true).meta({
     description:
-      "Whether the device samples its use of processors, memory and disk, and its temperature, every minute, and keeps that for 48 hours in a file of 144 KiB.",
+      "Whether the device samples its use of processors, memory and disk, its temperature, and what its apps use, every minute, and keeps that for 48 hours in two files of 240 KiB together.",
   }),
   health_reports_per_day: z.int().min(0).max(96).default(24).meta({
     description:

@@ -181,7 +181,7 @@ function openBase({ config, logger, log }: Start, owned: AsyncDisposableStack) {
     rebuild: opened.rebuild,
     crashGuard: owned.use(new CrashGuard({ store, bootId, clock, logger, maxCrashes })),
     host: createLinuxHost(),
-    health: openHealth({ config, modem: new ModemManager(), clock, random: Math.random, logger }),
+    health: openHealth({ config, modem: new ModemManager(), store, clock, random: Math.random, logger }),
     stateWatch: new StateWatch({ directory: config.state_dir, clock, logger }),
     scrubber: new StoreScrubber({ store, removeExpiredQuarantine: opened.removeExpiredQuarantine, clock, logger }),
   };

@@ -1,4 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
+import { HealthMessageWriter } from "../../protocol/link/health-message.ts";
 import type { HealthSource } from "./ports.ts";
 
 export interface HealthSenderOptions {
@@ -15,6 +16,7 @@ export interface HealthSenderOptions {
  */
 export class HealthSender implements Disposable {
   readonly #options: HealthSenderOptions;
+  readonly #writer = new HealthMessageWriter();
   #sentAt: number | undefined;
   #timer: Disposable;
 
@@ -41,7 +43,7 @@ export class HealthSender implements Disposable {
 
   #send(): void {
     this.#timer[Symbol.dispose]();
-    const message = this.#options.health.take(this.#sentAt);
+    const message = this.#options.health.take(this.#sentAt, this.#writer);
     this.#timer = this.#arm();
     if (!message) return;
     this.#sentAt = message.newestAt;

@@ -3,6 +3,7 @@ import type { DeployOptions } from "../../protocol/apps/deploy-request.ts";
 import type { ReportDelta } from "../../protocol/apps/app-report.ts";
 import type { ChangeRequest } from "../core/deployment/accept.ts";
 import type { ControlFrame } from "../../protocol/link/frames.ts";
+import type { HealthMessageWriter } from "../../protocol/link/health-message.ts";
 import type { ControlStreamFrame, DeviceStreamFrame } from "../../protocol/link/streams.ts";
 import type { FrameCounts } from "./frame-meter.ts";
 
@@ -106,8 +107,9 @@ export interface HealthSource {
    * Returns the message that is due, with the rows after this time, and moves on to the next; `undefined` if there are none.
    *
    * @param afterAt start of the newest row that was sent in this session, or that the control plane has, Unix seconds
+   * @param writer that of the session
    */
-  take(afterAt: number | undefined): HealthMessage | undefined;
+  take(afterAt: number | undefined, writer: HealthMessageWriter): HealthMessage | undefined;
 }
 
 /** What the link sends besides events of deployments. */

@@ -91,8 +91,8 @@ function counted(source: HealthSource, traffic: CountResponseTraffic): HealthSou
     get due() {
       return source.due;
     },
-    take(afterAt) {
-      const message = source.take(afterAt);
+    take(afterAt, writer) {
+      const message = source.take(afterAt, writer);
       if (message) traffic("telemetry", message.bytes.length, undefined);
       return message;
     },

@@ -2,8 +2,11 @@ import { type Clock, pause, unixNow } from "../../lib/clock.ts";
 import { errorText } from "../../lib/error-text.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type DeviceHealth, HEALTH_ROW_S, type HealthParams } from "../../protocol/link/device-health.ts";
+import { appPointsOf } from "../../protocol/link/app-health.ts";
 import { pointsOf } from "../../protocol/link/health-points.ts";
+import { HEALTH_REPORT_ROW_S } from "../../protocol/link/health-rows.ts";
 import { type HealthSample, spreadsOf } from "../core/health/health-row.ts";
+import type { AppRecorder } from "./app-recorder.ts";
 import type { HealthReports } from "./health-reports.ts";
 import type { HealthRing } from "./health-ring.ts";
 
@@ -15,6 +18,8 @@ export interface HealthRecorderOptions {
   readonly sampler: { sample(): HealthSample } | undefined;
   /** Asked once for each row. */
   readonly modem?: { read(signal: AbortSignal): Promise<HealthSample | undefined> };
+  /** Records what the apps use. */
+  readonly apps?: Pick<AppRecorder, "sample" | "rows"> | undefined;
   readonly ring: Pick<HealthRing, "add" | "rows">;
   /** What is sent of it. */
   readonly reports?: HealthReports | undefined;
@@ -37,15 +42,17 @@ export class HealthRecorder {
 
   /** Runs until the signal aborts. Never rejects. What was sampled since the last row is lost then. */
   async run(signal: AbortSignal): Promise<void> {
-    const { sampler, modem, clock } = this.#options;
+    const { sampler, modem, apps, clock } = this.#options;
     if (!sampler) return;
     // The processors' use is measured from here on.
     sampler.sample();
+    if (apps) this.#write(() => apps.sample());
     let samples: HealthSample[] = [];
     while (!signal.aborted) {
       await pause(clock, SAMPLE_INTERVAL_MS, signal);
       if (signal.aborted) return;
       samples.push(sampler.sample());
+      if (apps) this.#write(() => apps.sample());
       if (samples.length < SAMPLES_PER_ROW) continue;
       const heard = await modem?.read(signal);
       this.#keep(heard ? [...samples, heard] : samples);
@@ -55,18 +62,29 @@ export class HealthRecorder {
 
   /** Answers the query `health`. */
   between(params: HealthParams): DeviceHealth {
-    return pointsOf(this.#options.ring.rows(), params, HEALTH_ROW_S);
+    const { ring, apps } = this.#options;
+    return {
+      ...pointsOf(ring.rows(), params, HEALTH_ROW_S),
+      ...(params.apps && apps && { apps: appPointsOf(apps.rows(), params, HEALTH_REPORT_ROW_S) }),
+    };
   }
 
   #keep(samples: readonly HealthSample[]): void {
-    const { ring, clock, logger } = this.#options;
+    const { ring, clock } = this.#options;
+    this.#write(() => ring.add({ at: unixNow(clock), spreads: spreadsOf(samples) }));
+  }
+
+  #write(work: () => void): void {
     try {
-      ring.add({ at: unixNow(clock), spreads: spreadsOf(samples) });
+      work();
       this.#hasFailed = false;
     } catch (error) {
       // Said once: a disk that cannot be written fails every five minutes.
       if (!this.#hasFailed)
-        logger.warn({ reason: errorText(error) }, "the health history cannot be written; it has a gap until it can");
+        this.#options.logger.warn(
+          { reason: errorText(error) },
+          "the health history cannot be written; it has a gap until it can",
+        );
       this.#hasFailed = true;
     }
   }

@@ -1,7 +1,10 @@
 import { type Clock, unixNow } from "../../lib/clock.ts";
 import { HEALTH_KEPT_S, REPORTED_HEALTH_METRICS } from "../../protocol/link/device-health.ts";
+import { APP_REPORT_ROW_S, type AppHealthRow, combineAppRows, MAX_ROW_APPS } from "../../protocol/link/app-health.ts";
+import { boundApps } from "../../protocol/link/app-health-rows.ts";
+import type { HealthMessageWriter } from "../../protocol/link/health-message.ts";
 import { combineRows, type HealthRow, type HealthSpreads } from "../../protocol/link/health-points.ts";
-import { encodeHealthMessage, HEALTH_REPORT_ROW_S, MAX_HEALTH_ROWS } from "../../protocol/link/health-rows.ts";
+import { HEALTH_REPORT_ROW_S, MAX_HEALTH_ROWS } from "../../protocol/link/health-rows.ts";
 
 const DAY_MS = 86_400_000;
 /** Part of the interval for which a message waits for other traffic. */
@@ -9,6 +12,7 @@ const WAITING_PART = 1 / 4;
 
 export interface HealthReportsOptions {
   readonly ring: { rows(): readonly HealthRow[] };
+  readonly apps: { rows(): readonly AppHealthRow[] };
   /** Messages a day. */
   readonly perDay: number;
   readonly clock: Clock;
@@ -37,7 +41,10 @@ export class HealthReports {
   }
 
   /** Returns the message that is due, with the rows after this time, if there are any. */
-  take(afterAt: number | undefined): { readonly bytes: Uint8Array; readonly newestAt: number } | undefined {
+  take(
+    afterAt: number | undefined,
+    writer: HealthMessageWriter,
+  ): { readonly bytes: Uint8Array; readonly newestAt: number } | undefined {
     const { ring, clock } = this.#options;
     const now = unixNow(clock);
     const from = Math.max(afterAt === undefined ? 0 : afterAt + HEALTH_REPORT_ROW_S, now - HEALTH_KEPT_S);
@@ -51,7 +58,19 @@ export class HealthReports {
     const rows = combineRows(found, HEALTH_REPORT_ROW_S).slice(0, MAX_HEALTH_ROWS);
     const newest = rows.at(-1);
     this.#earliestMs = clock.monotonic() + (newest ? 1 : WAITING_PART) * this.#intervalMs;
-    return newest && { bytes: encodeHealthMessage(rows), newestAt: newest.at };
+    if (!newest) return undefined;
+    const apps = this.#appsBetween(afterAt, newest.at).filter(({ at }) => at >= now - HEALTH_KEPT_S);
+    return { bytes: writer.write({ rows, apps }), newestAt: newest.at };
+  }
+
+  /** Returns the hours whose last row of 15 minutes is after the first time, and not after the last one. */
+  #appsBetween(afterAt: number | undefined, newestAt: number): readonly AppHealthRow[] {
+    const hours = combineAppRows(this.#options.apps.rows(), APP_REPORT_ROW_S);
+    const sent = hours.filter(({ at }) => {
+      const lastAt = at + APP_REPORT_ROW_S - HEALTH_REPORT_ROW_S;
+      return lastAt > (afterAt ?? -1) && lastAt <= newestAt;
+    });
+    return boundApps(sent, MAX_ROW_APPS);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { DeviceDataUsage } from "../../protocol/link/data-usage.ts";
-import type { DeviceHealth, HealthParams } from "../../protocol/link/device-health.ts";
+import type { AppHealth, DeviceHealth, HealthParams } from "../../protocol/link/device-health.ts";
 import type { QueryAnswer, QueryKind, QueryParams } from "../../protocol/link/device-query.ts";
 import type { DayRange } from "./utc-days.ts";
 
@@ -43,12 +43,23 @@ function isAboutApp({ apps }: QueryAnswer<"stats">, { app: wanted }: QueryParams
 }
 
 /** Whether the points are in order, within the range, no more than asked for, and each series has a value for each of them. */
-function isHealthOf({ at, series, interval_s: interval }: DeviceHealth, { from, to, points }: HealthParams): boolean {
-  const isInRange = at.every((time, index) => time > from - interval && time < to && time > (at[index - 1] ?? -1));
+function isHealthOf({ at, series, interval_s: interval, apps: used }: DeviceHealth, params: HealthParams): boolean {
   const isWhole = series.every((one) => [one.min, one.mean, one.max].every(({ length }) => length === at.length));
-  return (
-    at.length <= points && isInRange && isWhole && new Set(series.map(({ metric }) => metric)).size === series.length
+  const isOnce = new Set(series.map(({ metric }) => metric)).size === series.length;
+  return arePointsOf(at, interval, params) && isWhole && isOnce && (used === undefined || areAppsOf(used, params));
+}
+
+function areAppsOf({ at, apps, interval_s: interval }: AppHealth, params: HealthParams): boolean {
+  const isWhole = apps.every(({ cpu_percent: cpu, memory_bytes: memory, restarts }) =>
+    [cpu.mean, cpu.max, memory.mean, memory.max, restarts].every(({ length }) => length === at.length),
   );
+  const isOnce = new Set(apps.map(({ app }) => app)).size === apps.length;
+  return params.apps === true && arePointsOf(at, interval, params) && isWhole && isOnce;
+}
+
+function arePointsOf(at: readonly number[], interval: number, { from, to, points }: HealthParams): boolean {
+  const isInRange = at.every((time, index) => time > from - interval && time < to && time > (at[index - 1] ?? -1));
+  return at.length <= points && isInRange;
 }
 
 function nameOf({ app, spec }: QueryAnswer<"app">): string | undefined {

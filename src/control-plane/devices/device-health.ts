@@ -1,5 +1,5 @@
 import { type Clock, unixNow } from "../../lib/clock.ts";
-import type { HealthRow } from "../../protocol/link/health-points.ts";
+import type { HealthReport } from "../../protocol/link/health-message.ts";
 import { plausibleRows } from "../core/health-days.ts";
 import type { HealthStore } from "../store/health.ts";
 import type { HealthHandler } from "./handlers.ts";
@@ -13,8 +13,9 @@ export class DeviceHealthRows implements HealthHandler {
     this.#options = options;
   }
 
-  async onHealth({ assetUuid }: Pick<DeviceSession, "assetUuid">, rows: readonly HealthRow[]): Promise<void> {
+  async onHealth({ assetUuid }: Pick<DeviceSession, "assetUuid">, { rows, apps }: HealthReport): Promise<void> {
     const { store, clock } = this.#options;
-    await store.addRows(assetUuid, plausibleRows(rows, unixNow(clock)));
+    const now = unixNow(clock);
+    await store.addRows(assetUuid, plausibleRows(rows, now), plausibleRows(apps, now));
   }
 }

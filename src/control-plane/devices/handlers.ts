@@ -1,7 +1,7 @@
 import type { ReportDelta } from "../../protocol/apps/app-report.ts";
 import type { DeviceEvent } from "../../protocol/deployments/deployment-event.ts";
 import type { ErrorCode } from "../../protocol/errors/errors.ts";
-import type { HealthRow } from "../../protocol/link/health-points.ts";
+import type { HealthReport } from "../../protocol/link/health-message.ts";
 import type { DeviceSession } from "./session.ts";
 
 /** Receives the reports of devices from the hub. Calls for one session do not overlap. */
@@ -13,8 +13,8 @@ export interface ReportHandler {
 
 /** Receives what devices send of how they were. */
 export interface HealthHandler {
-  /** @param rows at different times, in order; which times, the device says */
-  onHealth(session: DeviceSession, rows: readonly HealthRow[]): Promise<void>;
+  /** @param report rows at different times, in order; which times, the device says */
+  onHealth(session: DeviceSession, report: HealthReport): Promise<void>;
 }
 
 /** Brings to devices what waits for them. Error: `StaleSessionError`. */

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { type Clock, deadline, unixNow } from "../../lib/clock.ts";
+import { deadline, unixNow } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { VERSION } from "../../lib/version.ts";
 import type { SelectorTerm } from "../../protocol/fleets/selector.ts";
@@ -30,8 +30,7 @@ export interface OtlpExporterOptions {
   readonly store: Pick<Store, "isShared" | "leases" | "assets" | "health">;
   readonly accountId: string;
   readonly settings: OtlpExport;
-  readonly clock: Clock;
-  readonly serviceClock: ServiceClock;
+  readonly clock: ServiceClock;
   readonly logger: Logger;
   readonly instanceId: string;
   /** For tests. */
@@ -77,7 +76,7 @@ export class OtlpExporter implements AsyncDisposable {
   }
 
   async #export(signal: AbortSignal): Promise<boolean> {
-    const { store, accountId, settings, clock, serviceClock } = this.#options;
+    const { store, accountId, settings, clock } = this.#options;
     this.#pauseMs = settings.interval_s * 1000;
     const headers = await this.#headers();
     if (headers === undefined) return false;
@@ -87,7 +86,7 @@ export class OtlpExporter implements AsyncDisposable {
       // So that another instance does not begin meanwhile.
       if (signal.aborted || !(await this.#role.acquire())) return false;
       const now = unixNow(clock);
-      const time = { now, notSeenBefore: now, serviceNowMs: Math.floor(serviceClock.serviceNow()) };
+      const time = { now, notSeenBefore: now, serviceNowMs: Math.floor(clock.serviceNow()) };
       const page = await store.assets.listAssets(accountId, filter, MAX_OTLP_ASSETS, after, time);
       const health = await store.health.listNewest(page.map(({ asset }) => asset.uuid));
       const measured = page.map((each): MeasuredAsset => {

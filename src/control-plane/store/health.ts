@@ -1,3 +1,4 @@
+import type { AppHealthRow } from "../../protocol/link/app-health.ts";
 import type { HealthMetric } from "../../protocol/link/device-health.ts";
 import type { HealthRow } from "../../protocol/link/health-points.ts";
 import type { HistoryRange } from "../core/connectivity.ts";
@@ -14,12 +15,16 @@ export interface StoredHealth {
   readonly rowS: number;
   /** The oldest first. */
   readonly rows: readonly HealthRow[];
+  /** What apps used in each hour, the oldest first. */
+  readonly apps: readonly AppHealthRow[];
 }
 
 /** The newest row of a device: its start, Unix seconds, and its means. */
 export interface NewestHealth {
   readonly at: number;
   readonly means: Partial<Readonly<Record<HealthMetric, number>>>;
+  /** What apps used in the newest hour that is known. */
+  readonly apps: AppHealthRow | undefined;
 }
 
 /**
@@ -30,8 +35,10 @@ export interface HealthStore {
   /**
    * Adds rows of 15 minutes at different times, in order. A time that is on record stays as it is, and what is for an asset that
    * was removed is dropped. Returns how many were added.
+   *
+   * @param apps what apps used, in hours of the days of these rows; those of other days are dropped
    */
-  addRows(assetUuid: string, rows: readonly HealthRow[]): Promise<number>;
+  addRows(assetUuid: string, rows: readonly HealthRow[], apps?: readonly AppHealthRow[]): Promise<number>;
   /** Returns the rows of the days that the range touches. */
   listRows(assetUuid: string, range: HistoryRange): Promise<StoredHealth>;
   /** Returns the newest row of those of these devices that have one. */

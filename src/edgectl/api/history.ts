@@ -33,11 +33,20 @@ const assetUptimeSchema = z.looseObject({ total: uptimeSchema, periods: z.array(
 export type AssetUptime = z.output<typeof assetUptimeSchema>;
 
 const values = z.array(z.number().nullable());
+const peaks = z.looseObject({ mean: values, max: values });
 const healthSchema = z.looseObject({
   source: z.string(),
   interval_s: z.number(),
   at: z.array(z.number()),
   series: z.array(z.looseObject({ metric: z.string(), mean: values, max: values })),
+  apps: z
+    .looseObject({
+      interval_s: z.number(),
+      at: z.array(z.number()),
+      apps: z.array(z.looseObject({ app: z.string(), cpu_percent: peaks, memory_bytes: peaks, restarts: values })),
+      omitted_apps: z.number(),
+    })
+    .exactOptional(),
 });
 export type AssetHealth = z.output<typeof healthSchema>;
 
@@ -71,8 +80,14 @@ export function getConnectivity(
 export function getHealth(
   client: ApiClient,
   asset: string,
-  { from, to, points, source }: Range & { readonly points: number; readonly source?: string | undefined },
+  {
+    from,
+    to,
+    points,
+    source,
+    apps,
+  }: Range & { readonly points: number; readonly source?: string | undefined; readonly apps?: boolean | undefined },
 ): Promise<AssetHealth> {
-  const options = { path: { asset_id: asset }, query: { from, to, points, source } };
+  const options = { path: { asset_id: asset }, query: { from, to, points, source, ...(apps && { apps: "true" }) } };
   return client.json(requestOf("GET /v1/assets/{asset_id}/health", options), healthSchema);
 }

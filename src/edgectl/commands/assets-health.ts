@@ -14,6 +14,7 @@ interface HealthOptions {
   readonly to?: number;
   readonly points: number;
   readonly source?: string;
+  readonly apps?: boolean;
 }
 
 export function addAssetsHealth(assets: Command, io: Io): void {
@@ -31,6 +32,7 @@ export function addAssetsHealth(assets: Command, io: Io): void {
         "service",
       ]),
     )
+    .option("--apps", "also what each app used")
     .addHelpText("after", "\nTimes are UTC: 2026-11-01, 2026-11-01T12:00, 24h or 7d ago, or Unix seconds.")
     .action(async (asset: string, options: HealthOptions, command: Command) => {
       const context = createContext(io, command);

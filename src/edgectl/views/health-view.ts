@@ -1,3 +1,4 @@
+import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type Column, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
@@ -22,7 +23,8 @@ const KNOWN: Readonly<Record<string, readonly [header: string, unit: string]>> =
 /** Renders a table with a row for each point: means, with the highest values where they differ. */
 export function renderHealth(health: AssetHealth, theme: Theme, width: number | undefined): string {
   const { at, series, interval_s: interval, source } = health;
-  if (at.length === 0) return "There are no samples of this time.";
+  const apps = health.apps ? renderApps(health.apps, theme, width) : [];
+  if (at.length === 0) return ["There are no samples of this time.", ...apps].join("\n\n");
   const who = source === "device" ? "asked of the device" : "as the device has sent it to the service";
   const columns: Column<number>[] = [
     { header: "FROM (UTC)", cell: (index) => formatMinute(at[index] ?? 0) },
@@ -35,7 +37,46 @@ export function renderHealth(health: AssetHealth, theme: Theme, width: number | 
     `Means of ${formatDuration(interval)}, and the highest value where it differs; ${who}`,
     "",
     renderTable(columns, [...at.keys()], theme, width),
+    ...apps.flatMap((part) => ["", part]),
   ].join("\n");
+}
+
+/** A table for each app, with the rows in which it was measured. */
+function renderApps(
+  { at, apps, interval_s: interval, omitted_apps: omitted }: NonNullable<AssetHealth["apps"]>,
+  theme: Theme,
+  width: number | undefined,
+): string[] {
+  if (apps.length === 0) return ["No app was measured in this time."];
+  const tables = apps.map(({ app, cpu_percent: cpu, memory_bytes: memory, restarts }) => {
+    const columns: Column<number>[] = [
+      { header: "FROM (UTC)", cell: (index) => formatMinute(at[index] ?? 0) },
+      { header: "CPU", align: "right", cell: (index) => peakOf(cpu, index, (value) => `${roundCpu(value)} %`) },
+      { header: "MEMORY", align: "right", cell: (index) => peakOf(memory, index, formatBytes) },
+      { header: "RESTARTS", align: "right", cell: (index) => String(restarts[index] ?? "-") },
+    ];
+    const measured = [...at.keys()].filter((index) => restarts[index] !== null);
+    return `${sanitizeLine(app)}, means of ${formatDuration(interval)}\n\n${renderTable(columns, measured, theme, width)}`;
+  });
+  return omitted === 0 ? tables : [...tables, `${omitted} more apps, with less memory, are left out.`];
+}
+
+type Values = readonly (number | null)[];
+
+function peakOf(
+  { mean, max }: { readonly mean: Values; readonly max: Values },
+  index: number,
+  format: (value: number) => string,
+): string {
+  const value = mean[index] ?? null;
+  if (value === null) return "-";
+  const [middle, highest] = [format(value), format(max[index] ?? value)];
+  return middle === highest ? middle : `${middle} / ${highest}`;
+}
+
+/** A resting app has tenths of a percent. */
+function roundCpu(percent: number): number {
+  return percent < 10 ? Math.round(percent * 10) / 10 : Math.round(percent);
 }
 
 function valueOf(mean: number | null | undefined, max: number | null | undefined, unit: string): string {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integerString, MAX_UNIX_SECONDS, unixSeconds } from "../values/scalars.ts";
+import { booleanString, integerString, MAX_UNIX_SECONDS, unixSeconds } from "../values/scalars.ts";
 
 /** What a device samples of itself. Shares are of what there is, in percent. In the order of `health-rows.ts`: new ones follow. */
 export const HEALTH_METRICS = [
@@ -39,11 +39,19 @@ export const HEALTH_ROW_S = 300;
 /** Bounds of every value. */
 export const MIN_HEALTH_VALUE = -200;
 export const MAX_HEALTH_VALUE = 1_000;
+/** Apps of one answer, and of one day on record. */
+export const MAX_ANSWERED_APPS = 32;
 
 const time = z.int().min(0).max(MAX_UNIX_SECONDS);
 
 /** Parameters of the query `health`. */
-export const healthParamsSchema = z.object({ from: time, to: time, points: z.int().min(1).max(MAX_HEALTH_POINTS) });
+export const healthParamsSchema = z.object({
+  from: time,
+  to: time,
+  points: z.int().min(1).max(MAX_HEALTH_POINTS),
+  /** With what its apps used. */
+  apps: z.boolean().exactOptional(),
+});
 export type HealthParams = z.output<typeof healthParamsSchema>;
 
 const values = (what: string) =>
@@ -61,6 +69,48 @@ const seriesSchema = z
   })
   .meta({ id: "HealthSeries" });
 
+const appColumn = (value: z.ZodNumber, what: string) =>
+  z
+    .array(value.min(0).nullable())
+    .max(MAX_HEALTH_POINTS)
+    .meta({
+      description: `${what} of each point; \`null\` where it was not measured, such as while the app did not run.`,
+    });
+const peaks = (value: z.ZodNumber, what: string) =>
+  z.object({ mean: appColumn(value, "Mean"), max: appColumn(value, "Highest value") }).meta({ description: what });
+
+/** What apps used, in columns. */
+const appHealthSchema = z
+  .object({
+    interval_s: z.int().min(HEALTH_ROW_S).max(MAX_UNIX_SECONDS).meta({ description: "Seconds that one point covers." }),
+    at: z
+      .array(unixSeconds("Start of the point."))
+      .max(MAX_HEALTH_POINTS)
+      .meta({ description: "The points, the oldest first." }),
+    apps: z
+      .array(
+        z
+          .object({
+            app: z
+              .string()
+              .max(64)
+              .meta({ description: "Name of the app.", examples: ["node-red"] }),
+            cpu_percent: peaks(z.number(), "Percent of one processor, so that 200 is two processors; within 9 %."),
+            memory_bytes: peaks(z.int(), "Memory in use, without what the kernel can take back; within 4.5 %."),
+            restarts: appColumn(z.int(), "How often it was started again, at most once a minute,"),
+          })
+          .meta({ id: "AppHealthColumns" }),
+      )
+      .max(MAX_ANSWERED_APPS)
+      .meta({ description: "By name." }),
+    omitted_apps: z
+      .int()
+      .min(0)
+      .meta({ description: `Number of apps left out, beyond the ${MAX_ANSWERED_APPS} with the most memory.` }),
+  })
+  .meta({ id: "AppHealth", description: "What the apps used." });
+export type AppHealth = z.output<typeof appHealthSchema>;
+
 /** How a device was, in columns. */
 export const deviceHealthSchema = z
   .object({
@@ -73,6 +123,7 @@ export const deviceHealthSchema = z
       .array(seriesSchema)
       .max(HEALTH_METRICS.length)
       .meta({ description: "What was measured, at these points." }),
+    apps: appHealthSchema.exactOptional(),
   })
   .meta({ id: "DeviceHealth" });
 export type DeviceHealth = z.output<typeof deviceHealthSchema>;
@@ -102,6 +153,9 @@ export const healthQuerySchema = z.strictObject({
         "`device`: it is asked, for 48 hours at most; `service`: what the service has on record. By default the device is asked if it is " +
         "connected and keeps the whole range.",
     }),
+  apps: booleanString()
+    .default(false)
+    .meta({ description: "`true`: also what the apps of the device used, at points of their own." }),
   points: integerString(1, MAX_HEALTH_POINTS)
     .default(DEFAULT_HEALTH_POINTS)
     .meta({ description: `Maximum number of points, 1 to ${MAX_HEALTH_POINTS}; ${DEFAULT_HEALTH_POINTS} by default.` }),

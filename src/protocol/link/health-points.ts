@@ -6,6 +6,9 @@ export type Spread = readonly [min: number, mean: number, max: number];
 /** What was measured in some time; what could not be is absent. */
 export type HealthSpreads = Partial<Record<HealthMetric, Spread>>;
 
+/** Which points are asked for: a time, and their maximum number. */
+export type PointRange = Pick<HealthParams, "from" | "to" | "points">;
+
 /** What was measured, with its time in Unix seconds. */
 export interface HealthRow {
   readonly at: number;
@@ -18,10 +21,8 @@ export interface HealthRow {
  *
  * @param rowS seconds that one row covers
  */
-export function pointsOf(rows: readonly HealthRow[], { from, to, points }: HealthParams, rowS: number): DeviceHealth {
-  let interval = Math.max(1, Math.ceil((to - from) / points / rowS)) * rowS;
-  const startOf = (at: number): number => Math.floor(at / interval) * interval;
-  while ((startOf(Math.max(from, to - 1)) - startOf(from)) / interval + 1 > points) interval += rowS;
+export function pointsOf(rows: readonly HealthRow[], { from, to, points }: PointRange, rowS: number): DeviceHealth {
+  const interval = intervalOf({ from, to, points }, rowS);
   const found = combineRows(
     rows.filter(({ at }) => at >= from && at < to),
     interval,
@@ -41,9 +42,22 @@ export function pointsOf(rows: readonly HealthRow[], { from, to, points }: Healt
   };
 }
 
+/** Returns the seconds of each of at most `points` points of the range: a multiple of those of a row. */
+export function intervalOf({ from, to, points }: PointRange, rowS: number): number {
+  let interval = Math.max(1, Math.ceil((to - from) / points / rowS)) * rowS;
+  while ((startOf(Math.max(from, to - 1), interval) - startOf(from, interval)) / interval + 1 > points)
+    interval += rowS;
+  return interval;
+}
+
+/** Start of the interval of a time. */
+export function startOf(at: number, intervalS: number): number {
+  return Math.floor(at / intervalS) * intervalS;
+}
+
 /** Returns one row for each interval that has rows, with its start, in order. */
 export function combineRows(rows: readonly HealthRow[], intervalS: number): HealthRow[] {
-  return [...Map.groupBy(rows, ({ at }) => Math.floor(at / intervalS) * intervalS)]
+  return [...Map.groupBy(rows, ({ at }) => startOf(at, intervalS))]
     .toSorted(([one], [other]) => one - other)
     .map(([at, group]) => ({ at, spreads: combineSpreads(group.map(({ spreads }) => spreads)) }));
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { HEALTH_METRICS } from "../../../src/protocol/link/device-health.ts";
+import { HEALTH_METRICS, MAX_ANSWERED_APPS } from "../../../src/protocol/link/device-health.ts";
+import type { AppHealthRow } from "../../../src/protocol/link/app-health.ts";
 import type { HealthRow } from "../../../src/protocol/link/health-points.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
@@ -19,6 +20,12 @@ const row = (index: number, cpu = index): HealthRow => ({
 
 const rows = (...indexes: readonly number[]): HealthRow[] => indexes.map((index) => row(index));
 
+const used = (hour: number, memory: number, name = "web"): AppHealthRow => ({
+  at: T0 + hour * HOUR,
+  apps: new Map([[name, { cpu_percent: [0, 0.1], memory_bytes: [memory, memory], restarts: 1 }]]),
+});
+const MB = 1_048_576;
+
 const list = (store: Store, assetUuid: string, range = ALL) => store.health.listRows(assetUuid, range);
 
 async function healthAt(store: Store, assetUuid: string): Promise<number | undefined> {
@@ -33,10 +40,10 @@ export function healthContract(harness: StoreHarness): void {
       await using store = await openWithAccounts(harness);
       const { uuid } = await register(store, someAsset());
       const { uuid: other } = await register(store, someAsset());
-      expect(await list(store, uuid)).toEqual({ rowS: QUARTER, rows: [] });
+      expect(await list(store, uuid)).toEqual({ rowS: QUARTER, rows: [], apps: [] });
       expect(await store.health.addRows(uuid, rows(0, 1, 5))).toBe(3);
       expect(await store.health.addRows(uuid, rows(94, 95, 96, 97))).toBe(4);
-      expect(await list(store, uuid)).toEqual({ rowS: QUARTER, rows: rows(0, 1, 5, 94, 95, 96, 97) });
+      expect(await list(store, uuid)).toEqual({ rowS: QUARTER, rows: rows(0, 1, 5, 94, 95, 96, 97), apps: [] });
       expect((await list(store, uuid, { from: T0 + DAY, to: T0 + 2 * DAY })).rows).toEqual(rows(96, 97));
       expect((await list(store, other)).rows).toEqual([]);
       const full = {
@@ -85,10 +92,14 @@ export function healthContract(harness: StoreHarness): void {
       await store.health.addRows(uuid, [row(1), { at: row(2).at, spreads: { disk_percent: [1, 2.4, 3] } }]);
       await store.health.addRows(other, rows(7));
       expect(await store.health.listNewest([uuid, none])).toEqual(
-        new Map([[uuid, { at: T0 + 2 * QUARTER, means: { disk_percent: 2 } }]]),
+        new Map([[uuid, { at: T0 + 2 * QUARTER, means: { disk_percent: 2 }, apps: undefined }]]),
       );
       const means = { cpu_percent: 8, temperature_celsius: -5 };
-      expect((await store.health.listNewest([other, uuid])).get(other)).toEqual({ at: T0 + 7 * QUARTER, means });
+      expect((await store.health.listNewest([other, uuid])).get(other)).toEqual({
+        at: T0 + 7 * QUARTER,
+        means,
+        apps: undefined,
+      });
       expect(await store.health.listNewest([])).toEqual(new Map());
     });
 
@@ -117,6 +128,55 @@ export function healthContract(harness: StoreHarness): void {
       expect(await store.health.removeDays(DAY_0 + 9, 1)).toBe(1);
       expect(await store.health.removeDays(DAY_0 + 9, 9)).toBe(1);
       expect((await list(store, uuid)).rows).toEqual(rows(96, 97));
+    });
+
+    test("has what apps used in each hour, once, with the rows of its day, as long as those", async () => {
+      await using store = await openWithAccounts(harness);
+      const { uuid } = await register(store, someAsset());
+      expect(await store.health.addRows(uuid, rows(3), [used(0, MB)])).toBe(1);
+      await store.health.addRows(uuid, rows(7, 99), [used(0, 8 * MB), used(1, 2 * MB), used(24, 4 * MB)]);
+      // A day without rows of the machine has none of its apps.
+      await store.health.addRows(uuid, rows(100), [used(49, MB)]);
+      const expected = [used(0, MB), used(1, 2 * MB), used(24, 4 * MB)];
+      expect((await list(store, uuid)).apps).toEqual(expected);
+      expect((await list(store, uuid, { from: T0 + DAY, to: T0 + 2 * DAY })).apps).toEqual([used(24, 4 * MB)]);
+      expect(await store.health.condenseDays(DAY_0 + 1, 9)).toBe(1);
+      expect((await list(store, uuid)).apps).toEqual(expected);
+      await store.health.removeDays(DAY_0 + 1, 9);
+      expect((await list(store, uuid)).apps).toEqual([used(24, 4 * MB)]);
+    });
+
+    test("has what apps used in the newest hour, as long as the device sends it", async () => {
+      await using store = await openWithAccounts(harness);
+      const { uuid } = await register(store, someAsset());
+      const newest = async () => (await store.health.listNewest([uuid])).get(uuid)?.apps;
+      await store.health.addRows(uuid, rows(7), [used(0, MB), used(1, 2 * MB)]);
+      expect(await newest()).toEqual(used(1, 2 * MB));
+      await store.health.addRows(uuid, rows(8, 9));
+      expect(await newest()).toEqual(used(1, 2 * MB));
+      await store.health.addRows(uuid, rows(16));
+      expect(await newest()).toBeUndefined();
+    });
+
+    test("has a bounded number of apps for each day, and those that are on record stay", async () => {
+      await using store = await openWithAccounts(harness);
+      const { uuid } = await register(store, someAsset());
+      await store.health.addRows(uuid, rows(3), [used(0, MB)]);
+      for (let hour = 1; hour < 24; hour++)
+        await store.health.addRows(uuid, rows(4 * hour + 3), [
+          {
+            at: T0 + hour * HOUR,
+            apps: new Map(
+              Array.from({ length: 16 }, (_, index) => [
+                `h${hour}-${index}`,
+                { memory_bytes: [9 * MB, 9 * MB], restarts: 0 },
+              ]),
+            ),
+          },
+        ]);
+      const { apps } = await list(store, uuid);
+      expect(new Set(apps.flatMap((one) => [...one.apps.keys()])).size).toBe(MAX_ANSWERED_APPS);
+      expect(apps[0]).toEqual(used(0, MB));
     });
 
     test("goes with its asset, and what is sent for it afterwards is dropped", async () => {

@@ -49,10 +49,42 @@ test("has each device's newest figures, each metric once with its type, and noth
   ]);
   const lines = text.trimEnd().split("\n");
   for (const line of lines)
-    expect(line).toMatch(/^(?:# (?:HELP|TYPE) edge_device_\w+ \S.*|edge_device_\w+\{.*\} -?[\d.]+)$/);
+    expect(line).toMatch(/^(?:# (?:HELP|TYPE) edge_(?:device|app)_\w+ \S.*|edge_(?:device|app)_\w+\{.*\} -?[\d.]+)$/);
   const types = lines.filter((line) => line.startsWith("# TYPE"));
   expect(new Set(types).size).toBe(types.length);
   expect(text.endsWith("\n")).toBe(true);
+});
+
+test("has what the apps of each device used in its newest hour", async () => {
+  const mine = await control.account();
+  const { uuid, asset } = await control.asset(mine);
+  await control.store.health.addRows(
+    uuid,
+    [{ at: NOW - 900, spreads: {} }],
+    [
+      {
+        at: NOW - 3_600,
+        apps: new Map([
+          ["job", { memory_bytes: [65_536, 65_536], restarts: 0 }],
+          ["web", { cpu_percent: [0.8, 1.6], memory_bytes: [65_536, 131_072], restarts: 3 }],
+        ]),
+      },
+    ],
+  );
+  const { text } = await scrape("", mine);
+  const labels = (app: string): string => `{asset="${asset.serialNumber}",app="${app}"}`;
+  expect(text.split("\n").filter((line) => line.startsWith("edge_app_"))).toEqual([
+    `edge_app_cpu_usage_ratio${labels("web")} 0.008`,
+    `edge_app_memory_usage_bytes${labels("job")} 65536`,
+    `edge_app_memory_usage_bytes${labels("web")} 65536`,
+    `edge_app_memory_peak_bytes${labels("job")} 65536`,
+    `edge_app_memory_peak_bytes${labels("web")} 131072`,
+    `edge_app_restarts${labels("job")} 0`,
+    `edge_app_restarts${labels("web")} 3`,
+  ]);
+  expect(samples(text, "apps_timestamp_seconds")).toEqual([
+    `edge_device_apps_timestamp_seconds{asset="${asset.serialNumber}"} ${NOW}`,
+  ]);
 });
 
 test("has the assets of a selector, and names that cannot end a label or a line", async () => {

@@ -51,7 +51,7 @@ test("is asked of the device, for 48 hours by default, and returned as it is", a
   expect(second.response.body).toEqual({ source: "device", interval_s: 900, at: [], series: [] });
 });
 
-test("the command of the documentation runs as it is printed", async () => {
+test("the commands of the documentation run as they are printed", async () => {
   const opening = fill(documented("docs/api.md", "The HTTP API"), {
     "http://127.0.0.1:8080": control.url,
     "ek_…": account.apiKey,
@@ -64,9 +64,51 @@ test("the command of the documentation runs as it is printed", async () => {
   expect(asked).toMatchObject({ what: "health", params: { points: 24 } });
   device.answer(asked.query_id, { interval_s: 7_200, at: [], series: [] });
   expect(await running).toContain('"interval_s":7200');
+  const apps = fill(documented("docs/history.md", "Apps"), { "GW-2026-000123": serialNumber });
+  expect(await runPrinted(apps, opening)).toContain('"omitted_apps":0');
 });
 
 const at = NOW - HOUR;
+const columns = { mean: [5], max: [7] };
+const web = { app: "web", cpu_percent: columns, memory_bytes: columns, restarts: [1] };
+const used = { interval_s: 900, at: [at], apps: [web], omitted_apps: 0 };
+
+test("has what the apps used where it is asked for, from the device and from the service", async () => {
+  const body = { interval_s: 900, at: [at], series: [series(1)], apps: used };
+  const { asked, response } = await ask("?apps=true", body);
+  expect(asked).toMatchObject({ params: { apps: true } });
+  expect(response).toMatchObject({ status: 200, body: { source: "device", ...body } });
+  const away = await control.asset(account);
+  await control.store.health.addRows(
+    away.uuid,
+    [{ at, spreads: {} }],
+    [
+      {
+        at,
+        apps: new Map([["web", { cpu_percent: [0.1, 0.2], memory_bytes: [65_536, 131_072], restarts: 2 }]]),
+      },
+    ],
+  );
+  const path = `/v1/assets/${away.uuid}/health`;
+  expect((await api.get(`${path}?apps=true`)).body).toMatchObject({
+    source: "service",
+    apps: {
+      interval_s: HOUR,
+      at: [at],
+      apps: [
+        {
+          app: "web",
+          cpu_percent: { mean: [0.1], max: [0.2] },
+          memory_bytes: { mean: [65_536], max: [131_072] },
+          restarts: [2],
+        },
+      ],
+      omitted_apps: 0,
+    },
+  });
+  expect((await api.get(path)).body).not.toHaveProperty("apps");
+});
+
 test.each<[string, unknown]>([
   ["points from 1970", { interval_s: 300, at: [5], series: [series(1)] }],
   ["points from 2100", { interval_s: 300, at: [4_102_444_800], series: [series(1)] }],
@@ -81,8 +123,15 @@ test.each<[string, unknown]>([
   ["a value out of all bounds", { interval_s: 300, at: [at], series: [{ ...series(1), max: [1e300] }] }],
   ["an interval of nothing", { interval_s: 0, at: [], series: [] }],
   ["no object", "health"],
+  ["an app twice", { interval_s: 300, at: [], series: [], apps: { ...used, apps: [web, web] } }],
+  ["an app's column of another length", { interval_s: 300, at: [], series: [], apps: { ...used, at: [] } }],
+  ["points of apps from 1970", { interval_s: 300, at: [], series: [], apps: { ...used, at: [5] } }],
+  [
+    "an app with a text for its memory",
+    { interval_s: 300, at: [], series: [], apps: { ...used, apps: [{ ...web, restarts: ["x"] }] } },
+  ],
 ])("an answer with %s is refused", async (_what, body) => {
-  const { response } = await ask("?points=3", body);
+  const { response } = await ask("?points=3&apps=true", body);
   expect(response).toMatchObject({ status: 502, body: { code: "DeviceFailed" } });
 });
 
@@ -95,6 +144,7 @@ test.each([
   ["points=201"],
   ["points=0"],
   ["points=1e1"],
+  ["apps=yes"],
 ])("%s is refused before the device is asked", async (query) => {
   expect((await api.get(`/v1/assets/${uuid}/health?${query}`)).status).toBe(422);
 });

@@ -81,6 +81,39 @@ test("assets health shows how the device was, as a table", async () => {
     "2024-10-04 01:00 5 % -",
     "",
   ]);
+  await control.store.health.addRows(
+    uuid,
+    [{ at: T0 + 2 * HOUR, spreads: {} }],
+    [
+      {
+        at: T0,
+        apps: new Map([
+          ["job", { cpu_percent: [3.2, 3.2], restarts: 0 }],
+          ["web", { cpu_percent: [0.8, 12.8], memory_bytes: [1_048_576, 2_097_152], restarts: 4 }],
+        ]),
+      },
+    ],
+  );
+  const apps = await user.run(["assets", "health", asset.serialNumber, ...range, "--apps"]);
+  expect(
+    apps.stdout
+      .split("\n")
+      .map((line) => line.replaceAll(/\s+/g, " ").trim())
+      .slice(-9),
+  ).toEqual(
+    [
+      "job, means of 1 h",
+      "",
+      "FROM (UTC) CPU MEMORY RESTARTS",
+      "2024-10-04 00:00 3.2 % - 0",
+      "",
+      "web, means of 1 h",
+      "",
+      "FROM (UTC) CPU MEMORY RESTARTS",
+      "2024-10-04 00:00 0.8 % / 13 % 1.05 MB / 2.10 MB 4",
+      "",
+    ].slice(-9),
+  );
   const json = await user.run(["assets", "health", asset.serialNumber, ...range, "--points", "1", "--json"]);
   expect(JSON.parse(json.stdout)).toMatchObject({ source: "service", at: [T0] });
   expect((await user.run(["assets", "health", never.asset.serialNumber])).stdout).toContain("no samples");

@@ -2,7 +2,6 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { OtlpExport } from "../../../src/control-plane/config/otlp-config.ts";
-import { localServiceClock } from "../../../src/control-plane/instances/service-clock.ts";
 import {
   MAX_OTLP_ASSETS,
   OTLP_TIMEOUT_MS,
@@ -119,7 +118,6 @@ async function exportOf(count: number, settings: Partial<OtlpExport> & Pick<Otlp
     accountId: ACCOUNT.accountId,
     settings: { interval_s: 60, selector: "*", allow_private: true, ...settings },
     clock,
-    serviceClock: localServiceClock(clock),
     logger,
     instanceId: "ins_1",
   });

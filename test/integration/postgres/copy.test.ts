@@ -144,9 +144,9 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
         VALUES ('acc_fixture', 1, 'key', 'k', 'a', 'u', 'n' || char(0) || 'm', 'ok', '{}');
       UPDATE device_sessions SET epoch = 7;
       INSERT OR IGNORE INTO connection_intervals (asset_uuid, started_at, number_of_day) SELECT uuid, 1, 1 FROM assets;
-      INSERT INTO health_days (asset_uuid, day, interval_s, content) SELECT uuid, 20000, 900, x'00ff06' FROM assets;
-      INSERT INTO device_health (asset_uuid, account_id, at, cpu_percent, recent)
-        SELECT uuid, account_id, 1728000900, 7, x'00ff07' FROM assets;
+      INSERT INTO health_days (asset_uuid, day, interval_s, content, apps) SELECT uuid, 20000, 900, x'00ff06', x'00ff08' FROM assets;
+      INSERT INTO device_health (asset_uuid, account_id, at, cpu_percent, recent, apps)
+        SELECT uuid, account_id, 1728000900, 7, x'00ff07', x'00ff09' FROM assets;
       INSERT INTO users (id, account_id, email, email_key, name, role, created_at)
         VALUES ('usr_1', 'acc_fixture', 'A@b.c', 'a@b.c', 'A', 'admin', 1);
       INSERT INTO user_sessions (hash, id, user_id, created_at, last_used_at, method)

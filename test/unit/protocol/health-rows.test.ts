@@ -3,12 +3,14 @@ import { describe, expect, test } from "vitest";
 import { HEALTH_METRICS, MAX_HEALTH_VALUE, MIN_HEALTH_VALUE } from "../../../src/protocol/link/device-health.ts";
 import type { HealthRow, HealthSpreads, Spread } from "../../../src/protocol/link/health-points.ts";
 import {
-  decodeHealthMessage,
+  HealthMessageReader,
+  HealthMessageWriter,
+  isHealthMessage,
+} from "../../../src/protocol/link/health-message.ts";
+import {
   decodeHealthRows,
-  encodeHealthMessage,
   encodeHealthRows,
   HEALTH_REPORT_ROW_S,
-  isHealthMessage,
   MAX_HEALTH_ROWS,
 } from "../../../src/protocol/link/health-rows.ts";
 
@@ -38,6 +40,10 @@ const rows = fc
     return steps.map(([step, each]): HealthRow => ({ at: (slot += step) * HEALTH_REPORT_ROW_S, spreads: each }));
   });
 
+/** The first message of a session. */
+const encodeHealthMessage = (some: readonly HealthRow[]) => new HealthMessageWriter().write({ rows: some, apps: [] });
+const decodeHealthMessage = (message: Uint8Array) => new HealthMessageReader().read(message)?.rows;
+
 describe("rows", () => {
   test("are decoded as they were encoded, with their gaps, in either length of interval", () => {
     fc.assert(
@@ -45,6 +51,20 @@ describe("rows", () => {
         expect(decodeHealthMessage(encodeHealthMessage(some))).toEqual(some);
         const hours = some.map(({ at, spreads: values }) => ({ at: at * 4, spreads: values }));
         expect(decodeHealthRows(encodeHealthRows(hours, 3_600), 3_600)).toEqual(hours);
+      }),
+    );
+  });
+
+  test("of the messages of a session are decoded as they were encoded, each in the light of those before", () => {
+    fc.assert(
+      fc.property(rows, fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 20 }), (some, lengths) => {
+        const [writer, reader] = [new HealthMessageWriter(), new HealthMessageReader()];
+        let from = 0;
+        const decoded = lengths.flatMap((length): readonly (HealthRow | string)[] => {
+          const part = some.slice(from, (from += length));
+          return part.length === 0 ? [] : (reader.read(writer.write({ rows: part, apps: [] }))?.rows ?? ["lost"]);
+        });
+        expect(decoded).toEqual(some.slice(0, from));
       }),
     );
   });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { REPORTED_HEALTH_METRICS, type ReportedHealthMetric } from "../../../protocol/link/device-health.ts";
+import { APP_REPORT_ROW_S, type AppFigures } from "../../../protocol/link/app-health.ts";
 import { HEALTH_REPORT_ROW_S } from "../../../protocol/link/health-rows.ts";
 import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import { selectorSchema, type SelectorTerm } from "../../../protocol/fleets/selector.ts";
@@ -12,7 +13,7 @@ import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, messages } from "../docs/responses.ts";
 
-/** Assets of one response: about 7 MB of text. */
+/** Assets of one response: about 7 MB of text, and 6 MB more if each has 16 apps. */
 export const MAX_METRIC_ASSETS = 10_000;
 const PAGE = 500;
 const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
@@ -37,6 +38,30 @@ const GAUGES: Readonly<
   throttled_percent: { name: "throttled_ratio", help: "How often the processor was throttled.", per: 100 },
 };
 
+/** Metrics of apps. */
+const APP_GAUGES: readonly {
+  readonly name: string;
+  readonly help: string;
+  readonly valueOf: (figures: AppFigures) => number | undefined;
+}[] = [
+  {
+    name: "cpu_usage_ratio",
+    help: "Processor that the app used on average: 1 is one processor.",
+    valueOf: ({ cpu_percent: cpu }) => cpu && Number((cpu[0] / 100).toPrecision(3)),
+  },
+  {
+    name: "memory_usage_bytes",
+    help: "Memory that the app used on average.",
+    valueOf: ({ memory_bytes: memory }) => memory?.[0],
+  },
+  {
+    name: "memory_peak_bytes",
+    help: "Most memory that the app used.",
+    valueOf: ({ memory_bytes: memory }) => memory?.[1],
+  },
+  { name: "restarts", help: "How often the app was started again.", valueOf: ({ restarts }) => restarts },
+];
+
 /** One asset with what is known of it. */
 interface Found extends AssetWithState {
   /** The labels of its samples, with their braces. */
@@ -53,8 +78,8 @@ export function getDeviceMetrics(api: Api, context: ApiContext): void {
         operationId: "getDeviceMetrics",
         summary: "Metrics of Devices",
         description:
-          "How the devices of the account are, in the text format of Prometheus: whether they are connected, and the means of the newest " +
-          `15 minutes that each has sent. At most ${MAX_METRIC_ASSETS.toLocaleString("en")} assets; a selector makes them fewer.`,
+          "How the devices of the account are, in the text format of Prometheus: whether they are connected, the means of the newest " +
+          `15 minutes that each has sent, and what their apps used in the newest hour. At most ${MAX_METRIC_ASSETS.toLocaleString("en")} assets; a selector makes them fewer.`,
         tags: ["History"],
         querystring: querySchema,
         response: {
@@ -97,17 +122,19 @@ async function findAll(context: ApiContext, accountId: string, selector: readonl
 
 async function render(found: readonly Found[]): Promise<string> {
   const parts: string[] = [];
-  const add = async (name: string, help: string, sampleOf: (each: Found) => number | undefined, labelsFor = labels) => {
-    parts.push(`# HELP edge_device_${name} ${help}\n# TYPE edge_device_${name} gauge\n`);
+  const addLines = async (name: string, help: string, linesOf: (each: Found) => readonly string[]) => {
+    parts.push(`# HELP ${name} ${help}\n# TYPE ${name} gauge\n`);
     for (let from = 0; from < found.length; from += PAGE) {
-      for (const each of found.slice(from, from + PAGE)) {
-        const value = sampleOf(each);
-        if (value !== undefined) parts.push(`edge_device_${name}${labelsFor(each)} ${value}\n`);
-      }
+      for (const each of found.slice(from, from + PAGE)) parts.push(...linesOf(each));
       // Ten thousand assets are a hundred thousand lines.
       await new Promise(setImmediate);
     }
   };
+  const add = (name: string, help: string, sampleOf: (each: Found) => number | undefined, labelsFor = labels) =>
+    addLines(`edge_device_${name}`, help, (each) => {
+      const value = sampleOf(each);
+      return value === undefined ? [] : [`edge_device_${name}${labelsFor(each)} ${value}\n`];
+    });
   await add("info", "Names of the asset.", () => 1, infoLabels);
   await add("connected", "Whether the device is connected.", ({ state }) => (state.isConnected ? 1 : 0));
   const lastSeen = "When the device was last known to be connected, or has connected.";
@@ -121,6 +148,19 @@ async function render(found: readonly Found[]): Promise<string> {
       return value === undefined ? undefined : value / per;
     });
   }
+  await add(
+    "apps_timestamp_seconds",
+    "End of the hour of the figures of its apps.",
+    ({ health }) => health?.apps && health.apps.at + APP_REPORT_ROW_S,
+  );
+  for (const { name, help, valueOf } of APP_GAUGES)
+    await addLines(`edge_app_${name}`, `${help} In the newest hour.`, ({ asset, health }) =>
+      [...(health?.apps?.apps ?? [])].flatMap(([app, figures]) => {
+        const value = valueOf(figures);
+        if (value === undefined) return [];
+        return [`edge_app_${name}${labelsOf({ asset: asset.serialNumber, app })} ${value}\n`];
+      }),
+    );
   return parts.join("");
 }
 

@@ -28,7 +28,8 @@ export function getHealth(api: Api, context: ApiContext): void {
         description:
           "How the device was: the lowest value, the mean and the highest of what it samples every minute. A connected device is queried " +
           "about the last 48 hours, which it keeps in rows of five minutes. All else comes from the rows of 15 minutes that it has sent, " +
-          "which the service keeps for 14 days, and as rows of an hour for 396 days. Gaps are gaps: there is no point without samples.",
+          "which the service keeps for 14 days, and as rows of an hour for 396 days. What its apps used is in rows of 15 minutes on the " +
+          "device, and in rows of an hour at the service. Gaps are gaps: there is no point without samples.",
         tags: ["History"],
         params: assetParams,
         querystring: healthQuerySchema,
@@ -39,11 +40,12 @@ export function getHealth(api: Api, context: ApiContext): void {
       },
     },
     async (request, reply): Promise<AssetHealth> => {
-      const { points, source } = request.query;
+      const { points, source, apps } = request.query;
       const asset = await findAsset(context.store, request, request.params.asset_id);
       const now = unixNow(context.clock);
       const query = { ...request.query, from: request.query.from ?? defaultFrom(request.query.to ?? now, now) };
-      const params = { ...resolveHistoryRange(query, now, MAX_HISTORY_DAYS), points };
+      const range = resolveHistoryRange(query, now, MAX_HISTORY_DAYS);
+      const params = { ...range, points, ...(apps && { apps }) };
       const isOnDevice = params.from >= now - HEALTH_KEPT_S;
       if (source === "device" && params.to - params.from > HEALTH_KEPT_S)
         throw invalidRequest([{ path: "from", reason: "must be at most 48 hours before to, which a device keeps" }]);

@@ -5,7 +5,7 @@ import type { Asset } from "../../core/asset.ts";
 import type { QueryKind } from "../../../protocol/link/device-query.ts";
 import { unknownFeatures } from "../../../protocol/link/features.ts";
 import type { FrameOutcome } from "../handlers.ts";
-import { decodeHealthMessage, isHealthMessage } from "../../../protocol/link/health-rows.ts";
+import { HealthMessageReader, isHealthMessage } from "../../../protocol/link/health-message.ts";
 import type { DeviceSession, DeviceStream, QuerySink, StreamRequest, StreamSink } from "../session.ts";
 import { StaleSessionError } from "../../store/sessions.ts";
 import { repeatWhileUnavailable, StoreUnavailableError } from "../../store/unavailable.ts";
@@ -45,6 +45,7 @@ export class HubSession implements DeviceSession {
   /** Until it is closed, by the hub. */
   watching: Disposable | undefined;
   readonly #messages: MessageQueue<RawMessage>;
+  readonly #health = new HealthMessageReader();
   /** Each is set when it is needed first: most sessions are idle. */
   #badFrames: BadFrameCounter | undefined;
   #queries: SessionQueries | undefined;
@@ -303,10 +304,10 @@ export class HubSession implements DeviceSession {
 
   async #onHealth(data: Buffer): Promise<void> {
     const { frameRateLimiter, handlers } = this.#host;
-    const rows = frameRateLimiter.read(this.assetUuid, data.length, () => decodeHealthMessage(data));
-    if (!rows) return this.#countBadFrame("health");
+    const report = frameRateLimiter.read(this.assetUuid, data.length, () => this.#health.read(data));
+    if (!report) return this.#countBadFrame("health");
     await frameRateLimiter.acquireForHealth(this.assetUuid, () => this.#ended.signal);
-    if (!this.#ended.aborted) await this.#repeat(() => handlers.healthHandler.onHealth(this, rows));
+    if (!this.#ended.aborted) await this.#repeat(() => handlers.healthHandler.onHealth(this, report));
   }
 
   async #onHello(hello: Hello): Promise<void> {

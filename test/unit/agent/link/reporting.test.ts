@@ -320,7 +320,7 @@ describe("how the device was", () => {
       get due() {
         return taken.length === 0 ? health.due : { earliestMs: Infinity, latestMs: 1e12 };
       },
-      take: (afterAt) => health.take(afterAt),
+      take: (afterAt, writer) => health.take(afterAt, writer),
     });
     await link.clock.advance(4_499_999);
     expect(taken).toEqual([]);

@@ -4,7 +4,8 @@ import { HealthSender } from "../../../../src/agent/link/health-sender.ts";
 import { HealthReports } from "../../../../src/agent/telemetry/health-reports.ts";
 import type { HealthRow, HealthSpreads, Spread } from "../../../../src/protocol/link/health-points.ts";
 import { HEALTH_METRICS } from "../../../../src/protocol/link/device-health.ts";
-import { decodeHealthMessage } from "../../../../src/protocol/link/health-rows.ts";
+import { type AppHealthRow, combineAppRows } from "../../../../src/protocol/link/app-health.ts";
+import { HealthMessageReader } from "../../../../src/protocol/link/health-message.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 
 const QUARTER_S = 900;
@@ -21,12 +22,14 @@ const MAX_BYTES_A_DAY = 1_500;
 function device(perDay = 24) {
   const clock = new FakeClock(START * 1_000);
   const rows: HealthRow[] = [];
+  const apps: AppHealthRow[] = [];
   const ring = { rows: () => rows };
-  const reports = new HealthReports({ ring, perDay, clock, random: () => 0 });
+  const reports = new HealthReports({ ring, apps: { rows: () => apps }, perDay, clock, random: () => 0 });
   const nowS = (): number => Math.floor(clock.now() / 1_000);
   return {
     clock,
     rows,
+    apps,
     reports,
     nowS,
     /** Time passes by 5 minutes, with a row at the end of it. */
@@ -36,11 +39,20 @@ function device(perDay = 24) {
     },
     /** Opens a session. What it sends is in `sent`. */
     begin(confirmedAt?: number, sent: HealthRow[][] = []) {
-      const send = (bytes: Uint8Array): void => void sent.push(decodeHealthMessage(bytes) ?? []);
-      return Object.assign(new HealthSender({ health: reports, clock, send, confirmedAt }), { sent });
+      const reader = new HealthMessageReader();
+      const sentApps: AppHealthRow[] = [];
+      const send = (bytes: Uint8Array): void => {
+        const report = reader.read(bytes);
+        sent.push([...(report?.rows ?? [])]);
+        sentApps.push(...(report?.apps ?? []));
+      };
+      return Object.assign(new HealthSender({ health: reports, clock, send, confirmedAt }), { sent, sentApps });
     },
   };
 }
+
+const use = (count: number): AppHealthRow["apps"] =>
+  new Map([["web", { memory_bytes: [65_536 * 2 ** (count % 5), 65_536 * 2 ** (count % 7)], restarts: count % 2 }]]);
 
 const timesOf = (messages: readonly HealthRow[][]): number[] => messages.flat().map(({ at }) => at - START);
 
@@ -95,6 +107,32 @@ describe("what a device sends of how it was", () => {
     using next = gateway.begin(START + 238 * QUARTER_S);
     await gateway.clock.advance(2 * 4 * QUARTER_MS);
     expect(timesOf(next.sent)).toEqual([239 * QUARTER_S, 240 * QUARTER_S]);
+  });
+
+  test("has what the apps used in whole hours, each once, over sessions", async () => {
+    const gateway = device();
+    let count = 0;
+    const quarter = async (): Promise<void> => {
+      gateway.apps.push({ at: gateway.nowS(), apps: use(count++) });
+      for (let part = 0; part < 3; part++) await gateway.sample();
+    };
+    // The first hour is not whole.
+    await gateway.clock.advance(2 * QUARTER_MS);
+    const received: AppHealthRow[] = [];
+    let newest: number | undefined;
+    for (const length of [9, 2, 30, 1, 20]) {
+      using session = gateway.begin(newest);
+      for (let number = 0; number < length; number++) await quarter();
+      received.push(...session.sentApps);
+      newest = session.sent.flat().at(-1)?.at ?? newest;
+    }
+    const hours = combineAppRows(gateway.apps, 3_600);
+    expect(received.map(({ at }) => at - START)).toEqual(
+      Array.from({ length: received.length }, (_, index) => index * 3_600),
+    );
+    expect(received.length).toBeGreaterThanOrEqual(hours.length - 3);
+    for (const [index, { apps }] of received.entries())
+      expect(apps.get("web")?.restarts).toBe(hours[index]?.apps.get("web")?.restarts);
   });
 
   test("is no more than was set, however often the link breaks", async () => {
@@ -190,19 +228,52 @@ const RESTING = (): HealthSpreads => ({
 const JUMPING = (count: number): HealthSpreads =>
   Object.fromEntries(HEALTH_METRICS.map((metric) => [metric, count % 6 < 3 ? [0, 100, 100] : [0, 0, 100]] as const));
 
+/** What an app of this kind used in 15 minutes. */
+const USED = {
+  busy: (size: number) => ({
+    cpu_percent: [5 + random(10), 20 + random(60)] as const,
+    memory_bytes: [size * (1 + random(0.08)), size * (1.1 + random(0.2))] as const,
+    restarts: random(40) < 1 ? 1 : 0,
+  }),
+  resting: (size: number) => ({
+    cpu_percent: [0.3 + random(0.1), 1 + random(0.5)] as const,
+    memory_bytes: [size, size * 1.01] as const,
+    restarts: 0,
+  }),
+  jumping: (size: number) => ({
+    cpu_percent: [random(400), 400] as const,
+    memory_bytes: [size * random(40), size * 40] as const,
+    restarts: 15,
+  }),
+};
+const APPS = ["node-red", "mosquitto", "influxdb"];
+
 test.each([
-  ["of a busy gateway with three apps", BUSY, 24, 700, MAX_BYTES_A_DAY],
-  ["of a gateway that rests", RESTING, 24, 500, 800],
-  ["of one where every value jumps in every row", JUMPING, 24, 2_000, 5_000],
-  ["of a busy gateway, four times a day", BUSY, 4, 400, 1_100],
-])("the history %s costs a known number of bytes a day", async (_what, spreadsOf, perDay, least, most) => {
-  const gateway = device(perDay);
-  const bytes: number[] = [];
-  const send = (message: Uint8Array): void => void bytes.push(message.length + HEADER_BYTES);
-  using _session = new HealthSender({ health: gateway.reports, clock: gateway.clock, send, confirmedAt: START - 900 });
-  for (let count = 0; count < 12 * 36; count++) await gateway.sample(spreadsOf(count));
-  expect(bytes.length).toBeGreaterThanOrEqual(perDay);
-  const day = bytes.slice(-perDay).reduce((sum, each) => sum + each, 0);
-  expect(day).toBeGreaterThan(least);
-  expect(day).toBeLessThanOrEqual(most);
-});
+  ["of a busy gateway with three apps", BUSY, "busy", 24, 700, MAX_BYTES_A_DAY],
+  ["of a gateway that rests, with three apps", RESTING, "resting", 24, 400, 800],
+  ["of one where every value jumps in every row", JUMPING, "jumping", 24, 2_000, 5_500],
+  ["of a busy gateway, four times a day", BUSY, "busy", 4, 400, 1_200],
+] as const)(
+  "the history %s costs a known number of bytes a day",
+  async (_what, spreadsOf, kind, perDay, least, most) => {
+    const gateway = device(perDay);
+    const bytes: number[] = [];
+    const send = (message: Uint8Array): void => void bytes.push(message.length + HEADER_BYTES);
+    using _session = new HealthSender({
+      health: gateway.reports,
+      clock: gateway.clock,
+      send,
+      confirmedAt: START - 900,
+    });
+    for (let count = 0; count < 12 * 36; count++) {
+      await gateway.sample(spreadsOf(count));
+      const apps = APPS.map((name, index) => [name, USED[kind](5e7 * (index + 1))] as const);
+      if (count % 3 === 0) gateway.apps.push({ at: gateway.nowS(), apps: new Map(apps) });
+      await gateway.sample(spreadsOf(count));
+    }
+    expect(bytes.length).toBeGreaterThanOrEqual(perDay);
+    const day = bytes.slice(-perDay).reduce((sum, each) => sum + each, 0);
+    expect(day).toBeGreaterThan(least);
+    expect(day).toBeLessThanOrEqual(most);
+  },
+);

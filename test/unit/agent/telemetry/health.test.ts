@@ -104,17 +104,19 @@ describe("the recorder", () => {
 
   test("that is switched off records nothing and removes what was recorded", async () => {
     new HealthRing(path).add({ at: START, spreads: { cpu_percent: [1, 1, 1] } });
+    writeFileSync(join(directory.path, "apps.ring"), "rows");
     const clock = new FakeClock(START * 1000);
     const off = openHealth({
       config: { state_dir: directory.path, telemetry: { health: false, health_reports_per_day: 24 } },
       modem: { read: () => Promise.resolve(undefined) },
+      store: { apps: () => [] },
       clock,
       random: Math.random,
       logger: captureLogText().logger,
     });
     await off.run(new AbortController().signal);
     expect(clock.pending).toBe(0);
-    expect(existsSync(path)).toBe(false);
+    for (const each of [path, join(directory.path, "apps.ring")]) expect(existsSync(each)).toBe(false);
     expect(off.between({ from: 0, to: START + 1, points: 9 }).at).toEqual([]);
   });
 });

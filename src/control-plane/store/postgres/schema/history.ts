@@ -32,6 +32,8 @@ export const HISTORY = /* sql */ `
     interval_s INTEGER NOT NULL,
     -- The rows, as in health-rows.ts.
     content BYTEA NOT NULL,
+    -- What apps used in each hour, as in app-health-rows.ts; NULL where none were measured.
+    apps BYTEA,
     PRIMARY KEY (asset_uuid, day)
   ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
   CREATE INDEX health_days_by_day ON health_days (interval_s, day);
@@ -50,7 +52,9 @@ export const HISTORY = /* sql */ `
     throttled_percent INTEGER,
     signal_percent INTEGER,
     -- The rows of the last hours, as in health_days.
-    recent BYTEA NOT NULL
+    recent BYTEA NOT NULL,
+    -- What apps used in the newest hour, as in health_days.
+    apps BYTEA
   ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
   CREATE INDEX device_health_notable ON device_health (account_id, asset_uuid) WHERE ${NOTABLE_HEALTH};
 

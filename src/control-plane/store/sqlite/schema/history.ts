@@ -57,6 +57,8 @@ export const HISTORY = /* sql */ `
     interval_s INTEGER NOT NULL,
     -- The rows, as in health-rows.ts.
     content BLOB NOT NULL,
+    -- What apps used in each hour, as in app-health-rows.ts; NULL where none were measured.
+    apps BLOB,
     PRIMARY KEY (asset_uuid, day)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX health_days_by_day ON health_days (interval_s, day);
@@ -75,7 +77,9 @@ export const HISTORY = /* sql */ `
     throttled_percent INTEGER,
     signal_percent INTEGER,
     -- The rows of the last hours, as in health_days.
-    recent BLOB NOT NULL
+    recent BLOB NOT NULL,
+    -- What apps used in the newest hour, as in health_days.
+    apps BLOB
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX device_health_notable ON device_health (account_id, asset_uuid) WHERE ${NOTABLE_HEALTH};
 
