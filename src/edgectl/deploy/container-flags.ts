@@ -175,6 +175,8 @@ export const CONTAINER_FLAGS: readonly ContainerFlag[] = [
     help: "with --restart on-failure: how often it is started again before it stays down",
     range: [1, 100],
   },
+  { field: "tty", flags: "--tty", help: "give the app a terminal", isNegatable: true },
+  { field: "stdin_open", flags: "--interactive", help: "keep the app's input open", isNegatable: true },
   {
     field: "gpus",
     flags: "--gpus <all|ids>",

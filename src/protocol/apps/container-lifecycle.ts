@@ -12,6 +12,17 @@ export const init = z.boolean().meta({
   examples: [true],
 });
 
+export const tty = z.boolean().meta({
+  description:
+    "Whether the app has a terminal, as programs expect that otherwise write nothing until much has come together. Its output is one stream then, in which errors are not told apart.",
+  examples: [true],
+});
+
+export const stdinOpen = z.boolean().meta({
+  description: "Whether the app's input stays open, without anyone at it: a program that ends with its input runs on.",
+  examples: [true],
+});
+
 export const noHealthcheck = z.boolean().meta({
   description: "Whether the health check of the image is left out; an app without one counts as healthy while it runs.",
   examples: [true],

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { absolutePath } from "./app-fields.ts";
 import { CAPABILITIES, canonicalCapability } from "./capabilities.ts";
 import { clearable, optional } from "./optional-fields.ts";
-import { init, maxRestarts, noHealthcheck, stopGrace, stopSignal } from "./container-lifecycle.ts";
+import { init, maxRestarts, noHealthcheck, stdinOpen, stopGrace, stopSignal, tty } from "./container-lifecycle.ts";
 import { closestName } from "../values/closest-name.ts";
 import { groupAdd, ipc, MAX_ID, memorySwapLimit, pid, pidsLimit, securityOpt } from "./container-rights.ts";
 import { normalizePath } from "../values/normalize-path.ts";
@@ -335,6 +335,8 @@ const schemas = {
   memory_swap_limit: memorySwapLimit,
   no_healthcheck: noHealthcheck,
   max_restarts: maxRestarts,
+  tty,
+  stdin_open: stdinOpen,
 };
 
 export const containerOptions = optional(schemas);

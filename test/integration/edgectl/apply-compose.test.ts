@@ -124,12 +124,12 @@ describe("edgectl apply of a compose file", () => {
     await using rig = await startApply();
     rig.answer(planned());
     const { stderr } = await rig.apply(
-      "version: '3'\nservices: {web: {image: w, tty: true, restart: always}}\n",
+      "version: '3'\nservices: {web: {image: w, attach: false, restart: always}}\n",
       "--dry-run",
     );
     expect(stderr.split("\n")).toEqual([
       expect.stringMatching(/^Note: .*file\.yaml:1:1: version has no effect/),
-      expect.stringMatching(/^Note: .*file\.yaml:2:28: services\.web\.tty has no effect/),
+      expect.stringMatching(/^Note: .*file\.yaml:2:28: services\.web\.attach has no effect/),
       "",
     ]);
   });

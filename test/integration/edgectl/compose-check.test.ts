@@ -28,7 +28,7 @@ const WRONG = [
   "    ports: ['80:80']",
   "    uts: host",
   "    user: ${USER_ID}",
-  "    tty: true",
+  "    attach: false",
   "    restart: always",
 ].join("\n");
 
@@ -57,7 +57,7 @@ describe("edgectl compose check", () => {
       expect.stringMatching(/^compose\.yaml:5:5: error: services\.web\.uts/),
       expect.stringMatching(/^compose\.yaml:6:11: error: services\.web\.user uses the variable USER_ID/),
       ".env:2:1: error: This line is not NAME=value.",
-      expect.stringMatching(/^compose\.yaml:7:5: note: services\.web\.tty/),
+      expect.stringMatching(/^compose\.yaml:7:5: note: services\.web\.attach/),
       "The project gw cannot be applied: 5 problems.",
     ]);
   });
@@ -79,7 +79,7 @@ describe("edgectl compose check", () => {
     const both = ["compose.yaml", "site.yaml", "--map-ports"];
     await rig.write(".env", "USER_ID=5\n");
     const right = await rig.check(...both, "--project", "p");
-    expect(right.stdout).toMatch(/note: services\.web\.tty[^\n]*\nThe project p can be applied: 1 app\.\n$/);
+    expect(right.stdout).toMatch(/note: services\.web\.attach[^\n]*\nThe project p can be applied: 1 app\.\n$/);
     expect(right.code).toBe(0);
   });
 

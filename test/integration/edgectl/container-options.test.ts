@@ -70,6 +70,8 @@ const FLAGS: {
   hostname: [["--hostname", "plc-1"], "plc-1"],
   labels: [["--label", "a=b=c", "--label", "empty="], { a: "b=c", empty: "" }],
   init: [["--init"], true],
+  tty: [["--tty"], true],
+  stdin_open: [["--interactive"], true],
   stop_signal: [["--stop-signal", "SIGINT"], "SIGINT"],
   stop_grace_s: [["--stop-timeout", "60"], 60],
   log: [["--log-max-size", "1MiB", "--log-max-files", "2"], { max_bytes: 1_048_576, max_files: 2 }],

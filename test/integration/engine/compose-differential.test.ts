@@ -49,6 +49,7 @@ const SERVICES: Readonly<Record<string, readonly string[]>> = {
   profiles_of_engine: ["security_opt: ['seccomp=unconfined']"],
   memory: ["tmpfs: ['/run:size=65536,mode=0755', '/programs:exec']"],
   names: ["extra_hosts: ['plc.local:192.0.2.10']", "dns: [192.0.2.53]"],
+  terminal: ["tty: true", "stdin_open: true"],
   stopping: ["stop_signal: SIGINT", "stop_grace_period: 90s", "init: true"],
   health: ["healthcheck: {test: [CMD, /bin/true], interval: 10s, timeout: 5s, retries: 2, start_period: 1m}"],
   no_health: ["healthcheck: {disable: true}"],

@@ -222,6 +222,17 @@ export const CASES: { readonly [K in keyof ContainerOptions]-?: Case<NonNullable
     more: { restart_policy: "on-failure" },
     inspected: () => ({ HostConfig: { RestartPolicy: { Name: "on-failure", MaximumRetryCount: 3 } } }),
   },
+  tty: {
+    value: true,
+    inspected: () => ({ Config: { Tty: true } }),
+    inside: { script: "test -t 0 && test -t 1 && test -t 2 && echo terminal", output: /^terminal$/m },
+  },
+  stdin_open: {
+    value: true,
+    inspected: () => ({ Config: { OpenStdin: true } }),
+    // Without it, the input is /dev/null.
+    inside: { script: "readlink /proc/self/fd/0", output: /^pipe:/m },
+  },
   memory_swap_limit: {
     value: 100_663_296,
     more: { memory_limit: 67_108_864 },

@@ -6,7 +6,18 @@ export interface Inspected {
   readonly Mounts: readonly Readonly<Record<string, unknown>>[];
 }
 
-const CONFIG = ["Env", "Cmd", "Entrypoint", "User", "WorkingDir", "Healthcheck", "StopSignal", "StopTimeout"];
+const CONFIG = [
+  "Env",
+  "Cmd",
+  "Entrypoint",
+  "User",
+  "WorkingDir",
+  "Healthcheck",
+  "StopSignal",
+  "StopTimeout",
+  "Tty",
+  "OpenStdin",
+];
 const HOST =
   "CapAdd CapDrop GroupAdd PidsLimit SecurityOpt Tmpfs ReadonlyRootfs ShmSize Ulimits Sysctls ExtraHosts Dns Init Memory MemorySwap " +
   "NanoCpus Devices RestartPolicy PortBindings Privileged IpcMode PidMode CgroupnsMode OomKillDisable Runtime";

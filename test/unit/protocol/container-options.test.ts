@@ -67,6 +67,8 @@ const options = fc.record(
       { maxKeys: 4 },
     ),
     init: fc.boolean(),
+    tty: fc.boolean(),
+    stdin_open: fc.boolean(),
     stop_signal: fc.constantFrom("SIGINT", "SIGRTMIN+3", "15"),
     stop_grace_s: fc.integer({ min: 0, max: 600 }),
     log: fc.record(

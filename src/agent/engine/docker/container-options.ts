@@ -6,7 +6,8 @@ type Options = ContainerRequest["options"];
 
 /** Returns the options that the body of the engine's create call has at the top. */
 export function containerFields(options: Options = {}): Partial<ContainerCreateOptions> {
-  const { entrypoint, user, working_dir, hostname, stop_signal, stop_grace_s, no_healthcheck } = options;
+  const { entrypoint, user, working_dir, hostname, stop_signal, stop_grace_s, no_healthcheck, tty, stdin_open } =
+    options;
   return {
     ...(entrypoint && { Entrypoint: [...entrypoint] }),
     ...(user !== undefined && { User: user }),
@@ -15,6 +16,8 @@ export function containerFields(options: Options = {}): Partial<ContainerCreateO
     ...(stop_signal !== undefined && { StopSignal: stop_signal }),
     // The engine's own, for when it stops the container itself, as at a reboot.
     ...(stop_grace_s !== undefined && { StopTimeout: stop_grace_s }),
+    ...(tty === true && { Tty: true }),
+    ...(stdin_open === true && { OpenStdin: true }),
     ...(no_healthcheck === true && { Healthcheck: { Test: ["NONE"] } }),
   };
 }

@@ -30,6 +30,8 @@ describe("what a service's keys become", () => {
     ["healthcheck: {test: NONE}", { no_healthcheck: true }],
     ["pid: host\nipc: host", { pid: "host", ipc: "host" }],
     ["ipc: private", {}],
+    ["tty: true\nstdin_open: true", { tty: true, stdin_open: true }],
+    ["tty: false\nstdin_open: 'false'", { tty: false, stdin_open: false }],
     ["userns_mode: host", {}],
     ["mem_limit: 64m\nmemswap_limit: 96m", { memory_limit: 67_108_864, memory_swap_limit: 100_663_296 }],
     ["mem_limit: 64m\nmemswap_limit: -1", { memory_limit: 67_108_864, memory_swap_limit: -1 }],
@@ -230,8 +232,7 @@ describe("what a service's keys become", () => {
 
   test.each<[string, string]>([
     ["expose: ['1883']", "web.expose has no effect here"],
-    ["tty: true", "terminal"],
-    ["stdin_open: true", "input"],
+    ["attach: false", "in the background"],
     ["platform: linux/arm64", "its own platform"],
     ["mem_reservation: 1g", "set aside"],
     ["volumes: ['/srv:/srv:cached']", "cached"],
