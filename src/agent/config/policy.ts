@@ -63,6 +63,19 @@ export const policy = z.strictObject({
     .meta({
       description: "Which device files apps may use. By default all if apps may be privileged, and none otherwise.",
     }),
+  device_cgroup_rules: z
+    .strictObject({
+      allow: z
+        .array(z.string().min(1).max(32))
+        .max(64)
+        .optional()
+        .meta({
+          description:
+            "Rules apps may have in `device_cgroup_rules`, as written there. By default all if apps may be privileged and `policy.devices` is not set, since a rule is not bound to paths, and none otherwise.",
+          examples: [["c 188:* rw"]],
+        }),
+    })
+    .prefault({}),
   capabilities: z
     .strictObject({
       allow: z

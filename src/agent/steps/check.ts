@@ -64,6 +64,7 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
   const refusal = findRefusal(spec, {
     ...hostState,
     gpus: spec.gpus === undefined ? undefined : engineInfo.gpus,
+    engine: engineInfo.kind,
     policyViolation,
     volumes,
     concurrentDeployments: context.concurrentDeployments(),
@@ -104,7 +105,7 @@ async function readHostState(
   context: CheckContext,
   spec: AppSpec,
   engineInfo: Promise<EngineInfo>,
-): Promise<Omit<HostState, "concurrentDeployments" | "apps" | "policyViolation" | "volumes" | "gpus">> {
+): Promise<Omit<HostState, "concurrentDeployments" | "apps" | "policyViolation" | "volumes" | "gpus" | "engine">> {
   const { engine, host, config, signal, record, replacedApps } = context;
   const [containers, listening, [freeBytes, freeInodes], missingDevices] = await Promise.all([
     engine.listContainers(signal),

@@ -169,7 +169,7 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   depends_on: mapped("depends_on", convertDependsOn),
   deploy: mapped(["cpu_limit", "memory_limit", "pids_limit", "gpus", "restart_policy", "max_restarts"], convertDeploy),
   develop: ignored("has no effect here: it is for `docker compose watch`."),
-  device_cgroup_rules: refused("Name the devices under `devices`."),
+  device_cgroup_rules: mapped("device_cgroup_rules", texts("device_cgroup_rules")),
   devices: mapped("devices", convertDevices),
   dns: mapped("dns", texts("dns")),
   dns_opt: refused("Use `dns`."),

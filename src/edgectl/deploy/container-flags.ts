@@ -160,6 +160,13 @@ export const CONTAINER_FLAGS: readonly ContainerFlag[] = [
     help: "no-new-privileges, seccomp=unconfined, apparmor=PROFILE or label=disable (repeatable)",
     isRepeatable: true,
   },
+  {
+    field: "device_cgroup_rules",
+    flags: "--device-cgroup-rule <rule>",
+    help: "device files by their numbers, such as 'c 188:* rw', which the device must allow (repeatable)",
+    isRepeatable: true,
+    clear: "device-cgroup-rules",
+  },
   { field: "pid", flags: "--pid <host>", help: "see the device's processes, which the device must allow" },
   { field: "ipc", flags: "--ipc <host>", help: "have the device's shared memory, which the device must allow" },
   {

@@ -1,5 +1,6 @@
 import { canonicalCapability } from "./capabilities.ts";
 import { type ContainerOptions, containerOptions } from "./container-options.ts";
+import { canonicalDeviceRule } from "./container-rights.ts";
 import { normalizePath } from "../values/normalize-path.ts";
 
 type Name = keyof ContainerOptions;
@@ -17,6 +18,7 @@ const CANONICAL: Convert = {
   labels: inOrder,
   log: ({ max_bytes, max_files }) => ({ max_bytes, max_files }),
   group_add: (groups) => groups.toSorted(),
+  device_cgroup_rules: (rules) => [...new Set(rules.map(canonicalDeviceRule))].toSorted(),
   security_opt: (options) => options.toSorted(),
 };
 

@@ -4,7 +4,16 @@ import { CAPABILITIES, canonicalCapability } from "./capabilities.ts";
 import { clearable, optional } from "./optional-fields.ts";
 import { init, maxRestarts, noHealthcheck, stdinOpen, stopGrace, stopSignal, tty } from "./container-lifecycle.ts";
 import { closestName } from "../values/closest-name.ts";
-import { groupAdd, ipc, MAX_ID, memorySwapLimit, pid, pidsLimit, securityOpt } from "./container-rights.ts";
+import {
+  deviceCgroupRules,
+  groupAdd,
+  ipc,
+  MAX_ID,
+  memorySwapLimit,
+  pid,
+  pidsLimit,
+  securityOpt,
+} from "./container-rights.ts";
 import { normalizePath } from "../values/normalize-path.ts";
 
 /*
@@ -337,6 +346,7 @@ const schemas = {
   max_restarts: maxRestarts,
   tty,
   stdin_open: stdinOpen,
+  device_cgroup_rules: deviceCgroupRules,
 };
 
 export const containerOptions = optional(schemas);

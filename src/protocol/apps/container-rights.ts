@@ -36,6 +36,32 @@ export const pidsLimit = z
     examples: [200],
   });
 
+const MAX_DEVICE_RULES = 32;
+
+export const deviceCgroupRules = z
+  .array(
+    z
+      .string()
+      .max(32)
+      .regex(
+        /^[acb] (?:\d{1,7}|\*):(?:\d{1,7}|\*) (?!.*(.).*\1)[rwm]{1,3}$/,
+        "must be a, b or c, MAJOR:MINOR with * for any number, and what of r (read), w (write) and m (make node), such as c 188:* rw",
+      ),
+  )
+  .max(MAX_DEVICE_RULES)
+  .meta({
+    description:
+      "Device files that the app may use, by the kernel's numbers of them, also those that are plugged in later; it has to make " +
+      "the files, or to mount a directory with them. The device must allow them (`policy.device_cgroup_rules`). With Docker only.",
+    examples: [["c 188:* rw"]],
+  });
+
+/** Returns a rule with its letters in one order. */
+export function canonicalDeviceRule(rule: string): string {
+  const [kind = "", numbers = "", letters = ""] = rule.split(" ");
+  return [kind, numbers, ["r", "w", "m"].filter((letter) => letters.includes(letter)).join("")].join(" ");
+}
+
 /** Whose processes, or shared memory, an app has in place of its own. */
 const HOST = "host";
 

@@ -72,6 +72,7 @@ const FLAGS: {
   init: [["--init"], true],
   tty: [["--tty"], true],
   stdin_open: [["--interactive"], true],
+  device_cgroup_rules: [["--device-cgroup-rule", "c 188:* rw"], ["c 188:* rw"]],
   stop_signal: [["--stop-signal", "SIGINT"], "SIGINT"],
   stop_grace_s: [["--stop-timeout", "60"], 60],
   log: [["--log-max-size", "1MiB", "--log-max-files", "2"], { max_bytes: 1_048_576, max_files: 2 }],

@@ -57,7 +57,7 @@ const SERVICES: Readonly<Record<string, readonly string[]>> = {
   ports: ["ports: ['127.0.0.1:31801:80', '31802:81/udp', '31803-31804:82-83']"],
   labels: ["labels: {com.example.a: '1', com.example.empty: ''}"],
   sysctls: ["sysctls: {net.core.somaxconn: 777}"],
-  devices: ["devices: ['/dev/null:/dev/mine:rw']"],
+  devices: ["devices: ['/dev/null:/dev/mine:rw']", "device_cgroup_rules: ['c 188:* rw']"],
   binds: ["volumes: ['/usr/share:/shared:ro']"],
   host: ["network_mode: host"],
   none: ["network_mode: none"],

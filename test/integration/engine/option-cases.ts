@@ -233,6 +233,13 @@ export const CASES: { readonly [K in keyof ContainerOptions]-?: Case<NonNullable
     // Without it, the input is /dev/null.
     inside: { script: "readlink /proc/self/fd/0", output: /^pipe:/m },
   },
+  device_cgroup_rules: {
+    value: ["c 188:* rw"],
+    inspected: (kind) => asPodman<object>(kind, {}, { HostConfig: { DeviceCgroupRules: ["c 188:* rw"] } }),
+    notStarted: (kind) => (kind === "podman" ? "Podman ignores it, and the check refuses it" : undefined),
+    // Without the rule, the kernel does not even look whether an adapter is plugged in.
+    inside: { script: "mknod /www/adapter c 188 250; cat /www/adapter", output: /No such (device|file)/ },
+  },
   memory_swap_limit: {
     value: 100_663_296,
     more: { memory_limit: 67_108_864 },

@@ -20,7 +20,7 @@ const CONFIG = [
 ];
 const HOST =
   "CapAdd CapDrop GroupAdd PidsLimit SecurityOpt Tmpfs ReadonlyRootfs ShmSize Ulimits Sysctls ExtraHosts Dns Init Memory MemorySwap " +
-  "NanoCpus Devices RestartPolicy PortBindings Privileged IpcMode PidMode CgroupnsMode OomKillDisable Runtime";
+  "NanoCpus Devices DeviceCgroupRules RestartPolicy PortBindings Privileged IpcMode PidMode CgroupnsMode OomKillDisable Runtime";
 
 /** Nothing and what is empty mean the same; lists whose order an app cannot notice are sorted. */
 function normal(key: string, value: unknown): unknown {

@@ -69,6 +69,7 @@ const options = fc.record(
     init: fc.boolean(),
     tty: fc.boolean(),
     stdin_open: fc.boolean(),
+    device_cgroup_rules: fc.uniqueArray(fc.constantFrom("c 188:* rw", "b *:0 m", "a *:* rwm")),
     stop_signal: fc.constantFrom("SIGINT", "SIGRTMIN+3", "15"),
     stop_grace_s: fc.integer({ min: 0, max: 600 }),
     log: fc.record(
@@ -130,6 +131,9 @@ describe("the options of a container", () => {
     [{ tmpfs: [{ target: "/a:ro" }] }, "tmpfs[0].target: must not contain ':'"],
     [{ tmpfs: [{ target: "/a" }, { target: "/a/" }] }, "tmpfs[1].target: the target appears twice"],
     [{ tmpfs: [{ target: "/a", mode: "4755" }] }, "tmpfs[0].mode: must be an octal mode"],
+    [{ device_cgroup_rules: ["c 188:*"] }, "device_cgroup_rules[0]: must be a, b or c"],
+    [{ device_cgroup_rules: ["c 188:* rr"] }, "device_cgroup_rules[0]: must be a, b or c"],
+    [{ device_cgroup_rules: ["c 188:* rw\nc 1:1 r"] }, "device_cgroup_rules[0]: must be a, b or c"],
     [{ ulimits: [{ name: "nofile", soft: 2, hard: 1 }] }, "ulimits[0].soft: must not be above `hard`"],
     [{ ulimits: [{ name: "nofile", soft: -1, hard: 1 }] }, "ulimits[0].soft: must not be above `hard`"],
     [{ sysctls: { "kernel.core_pattern": "|/bin/sh" } }, "is not a kernel parameter of a container"],

@@ -9,16 +9,27 @@ export interface OptionFacts {
   readonly capacity: HostCapacity;
   /** Whether the engine offers GPUs; `undefined` if it was not asked. */
   readonly gpus?: boolean | undefined;
+  /** Absent where no check depends on it. */
+  readonly engine?: "docker" | "podman" | undefined;
 }
 
 /** Returns why the device cannot run the app with its container options. */
-export function findOptionRefusal(spec: AppSpec, { capacity, gpus }: OptionFacts): Refusal | undefined {
+export function findOptionRefusal(spec: AppSpec, { capacity, gpus, engine }: OptionFacts): Refusal | undefined {
   for (const [field, bytes] of memorySizes(spec)) {
     if (bytes <= capacity.memoryBytes) continue;
     return {
       code: "InvalidRequest",
       message: `The device has ${formatWholeMegabytes(capacity.memoryBytes)} MB of memory; ${field} is ${formatWholeMegabytes(bytes)} MB.`,
       details: { [field]: bytes, memory_bytes: capacity.memoryBytes },
+    };
+  }
+  if (engine === "podman" && (spec.device_cgroup_rules ?? []).length > 0) {
+    return {
+      code: "InvalidRequest",
+      message:
+        "Podman ignores `device_cgroup_rules`: name the device files in `devices`, which gives the app those that are there when " +
+        "it is created.",
+      details: { device_cgroup_rules: spec.device_cgroup_rules },
     };
   }
   if (spec.gpus === undefined || gpus !== false) return undefined;

@@ -69,6 +69,7 @@ export interface HostState {
   readonly capacity: HostCapacity;
   /** Whether the engine offers GPUs; `undefined` if it was not asked. */
   readonly gpus?: boolean | undefined;
+  readonly engine?: "docker" | "podman" | undefined;
   /** Paths of the request that are missing or no device files. */
   readonly missingDevices: readonly string[];
   readonly policyViolation: PolicyViolation | undefined;

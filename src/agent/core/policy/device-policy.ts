@@ -22,6 +22,8 @@ export interface Policy {
         readonly deny: readonly string[];
       }
     | undefined;
+  /** Rules for device files by number that apps may have; `allow` is not set for all if `privileged` is true and `devices` is not set. */
+  readonly device_cgroup_rules?: { readonly allow?: readonly string[] | undefined } | undefined;
   readonly capabilities?:
     | {
         /** Capabilities apps may get beside the engine's usual ones; not set for none. */

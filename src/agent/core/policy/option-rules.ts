@@ -3,7 +3,7 @@ import { ALL_CAPABILITIES, canonicalCapability, USUAL_CAPABILITIES } from "../..
 import { canonicalOptions } from "../../../protocol/apps/canonical-options.ts";
 import { externalVolumesOf } from "../../../protocol/apps/volume-fields.ts";
 import type { ULIMITS } from "../../../protocol/apps/container-options.ts";
-import { NO_NEW_PRIVILEGES } from "../../../protocol/apps/container-rights.ts";
+import { canonicalDeviceRule, NO_NEW_PRIVILEGES } from "../../../protocol/apps/container-rights.ts";
 import type { Policy, PolicyViolation } from "./device-policy.ts";
 
 /** Limits that apps may set unless the policy says otherwise: all but those that give an app precedence over others. */
@@ -35,6 +35,7 @@ export function findOptionViolation(spec: AppSpec, policy: Policy): PolicyViolat
     findGpuViolation(spec, policy) ??
     findSecurityViolation(spec, policy) ??
     findNamespaceViolation(spec, policy) ??
+    findDeviceRuleViolation(spec, policy) ??
     findExternalVolumeViolation(spec, policy)
   );
 }
@@ -96,6 +97,18 @@ function findNamespaceViolation({ pid, ipc }: AppSpec, policy: Policy): PolicyVi
   if (pid && !policy.host_pid) return notShared("policy.host_pid", "to see the processes");
   if (ipc && !policy.host_ipc) return notShared("policy.host_ipc", "to have the shared memory");
   return undefined;
+}
+
+/** Rules name device files by number: where the policy lists paths, it has to list the rules too. */
+function findDeviceRuleViolation(spec: AppSpec, policy: Policy): PolicyViolation | undefined {
+  const { device_cgroup_rules: rules = [] } = canonicalOptions(spec);
+  const listed = policy.device_cgroup_rules?.allow;
+  if (!listed && policy.privileged && policy.devices === undefined) return undefined;
+  const allowed = new Set(listed?.map(canonicalDeviceRule));
+  const denied = rules.find((rule) => !allowed.has(rule));
+  return denied === undefined
+    ? undefined
+    : notAllowed("policy.device_cgroup_rules.allow", `apps to use device files by the rule ${denied}`, denied);
 }
 
 function findExternalVolumeViolation(spec: AppSpec, { external_volumes: rule }: Policy): PolicyViolation | undefined {

@@ -41,7 +41,7 @@ export function podmanDefaults({ options, hostNetwork }: ContainerRequest, isRoo
 /** Returns the options that belong to the `HostConfig` of the engine's create call. */
 export function hostFields(options: Options = {}, kind: EngineInfo["kind"]): Partial<HostConfig> {
   const { cap_add, cap_drop, read_only, tmpfs, shm_size, ulimits, sysctls, extra_hosts, dns, init, gpus } = options;
-  const { group_add, pids_limit, security_opt, pid, ipc, memory_swap_limit } = options;
+  const { group_add, pids_limit, security_opt, pid, ipc, memory_swap_limit, device_cgroup_rules } = options;
   return {
     ...(cap_add && { CapAdd: [...cap_add] }),
     ...(cap_drop && { CapDrop: [...cap_drop] }),
@@ -59,6 +59,7 @@ export function hostFields(options: Options = {}, kind: EngineInfo["kind"]): Par
     ...(security_opt && { SecurityOpt: [...security_opt] }),
     ...(pid && { PidMode: pid }),
     ...(ipc && { IpcMode: ipc }),
+    ...(device_cgroup_rules && { DeviceCgroupRules: [...device_cgroup_rules] }),
     ...(memory_swap_limit !== undefined && { MemorySwap: memory_swap_limit }),
   };
 }

@@ -30,6 +30,7 @@ describe("what a service's keys become", () => {
     ["healthcheck: {test: NONE}", { no_healthcheck: true }],
     ["pid: host\nipc: host", { pid: "host", ipc: "host" }],
     ["ipc: private", {}],
+    ["device_cgroup_rules: ['c 188:* rw']", { device_cgroup_rules: ["c 188:* rw"] }],
     ["tty: true\nstdin_open: true", { tty: true, stdin_open: true }],
     ["tty: false\nstdin_open: 'false'", { tty: false, stdin_open: false }],
     ["userns_mode: host", {}],

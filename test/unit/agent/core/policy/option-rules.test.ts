@@ -118,6 +118,18 @@ describe("the policy on the options of a container", () => {
     expect(violation(above, { max_log_bytes: 200_000_000 })).toBeUndefined();
   });
 
+  test("treats rules for device files by number as device files, unless it lists them", () => {
+    const fields = { device_cgroup_rules: ["c 188:* wr"] };
+    expect(violation(fields)).toBeUndefined();
+    const rule = "policy.device_cgroup_rules.allow";
+    expect(violation(fields, { privileged: false })?.rule).toBe(rule);
+    expect(violation(fields, { devices: { allow: ["/dev/ttyUSB0"] } })?.rule).toBe(rule);
+    expect(violation(fields, { devices: {} })?.rule).toBe(rule);
+    expect(violation(fields, { device_cgroup_rules: { allow: ["c 188:* r"] } })?.rule).toBe(rule);
+    const listed = { privileged: false, devices: {}, device_cgroup_rules: { allow: ["c 188:* rw"] } };
+    expect(violation(fields, listed)).toBeUndefined();
+  });
+
   test("treats GPUs as device files unless it says otherwise", () => {
     const gpus = { ids: ["0"] };
     expect(violation({ gpus }, { privileged: false })?.rule).toBe("policy.gpus");
