@@ -59,6 +59,7 @@ const SERVICES: Readonly<Record<string, readonly string[]>> = {
   sysctls: ["sysctls: {net.core.somaxconn: 777}"],
   devices: ["devices: ['/dev/null:/dev/mine:rw']", "device_cgroup_rules: ['c 188:* rw']"],
   binds: ["volumes: ['/usr/share:/shared:ro']"],
+  external: ["volumes: ['outer:/outer:ro']"],
   host: ["network_mode: host"],
   none: ["network_mode: none"],
   follower: ["network_mode: service:nothing"],
@@ -74,6 +75,7 @@ const missing = await unavailableReason();
 
 describe.skipIf(missing !== undefined)("a service of docker-compose and the agent's app", () => {
   const project = uniqueName("differential");
+  const outer = `${project}-outer`;
   const env = { FROM_SHELL: "from-shell" };
   const created: string[] = [];
   let socket: string;
@@ -96,7 +98,11 @@ describe.skipIf(missing !== undefined)("a service of docker-compose and the agen
     const services = Object.entries(SERVICES).map(([name, lines]) => {
       return [`  ${name}:`, `    image: ${image.reference}`, ...lines.map((line) => `    ${line}`)].join("\n");
     });
-    const text = `services:\n${services.join("\n")}\n`;
+    const text = `services:\n${services.join("\n")}\nvolumes: {outer: {external: true, name: ${outer}}}\n`;
+    await engineRequest(socket, "POST", "/volumes/create", {
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ Name: outer }),
+    });
     await writeFile(file, text);
     const group = readGroupFile([{ text, fileName: file, path: file }], { project, envFiles: [], env });
     if (!group) throw new Error("is no compose file");
@@ -116,6 +122,7 @@ describe.skipIf(missing !== undefined)("a service of docker-compose and the agen
   afterAll(async () => {
     for (const id of created) await engineRequest(socket, "DELETE", `/containers/${id}?force=1`);
     await compose("down");
+    await engineRequest(socket, "DELETE", `/volumes/${outer}`);
     await image[Symbol.asyncDispose]();
     await rm(dirname(file), { recursive: true });
   });
