@@ -79,6 +79,7 @@ export const FULL: FullSpec = {
       mode: "0440",
       owner: "1000:1001",
       secret: true,
+      directory: false,
     },
   ],
 };
@@ -150,6 +151,7 @@ const OTHER: FullSpec = {
       mode: "0400",
       owner: "2000:2001",
       secret: false,
+      directory: true,
     },
   ],
 };

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { gunzipSync } from "node:zlib";
+import { DirectoryArchiveError, readDirectoryArchive } from "../../lib/directory-archive.ts";
 import type { AppFile, StoredFile } from "../../protocol/apps/app-files.ts";
 import type { EdgeError } from "../../protocol/errors/errors.ts";
 import { normalizePath } from "../../protocol/values/normalize-path.ts";
@@ -26,8 +27,8 @@ export class FileIntake {
   }
 
   /**
-   * Error: `InvalidRequest` for a file without a content that the app does not have, for one that cannot be unpacked, and for
-   * too many bytes, of which no more are unpacked.
+   * Error: `InvalidRequest` for a file without a content that the app does not have, for one that cannot be unpacked or
+   * is no archive of a directory, and for too many bytes, of which no more are unpacked.
    */
   readonly take = (
     requested: readonly AppFile[],
@@ -51,7 +52,9 @@ export class FileIntake {
       }
       const { sha256: _sha256, secret_id: _id, size: _size, ...attributes } = before ?? {};
       // By its hash, a file is described as one with a content is.
-      const wanted = given || file.sha256 !== undefined ? file : { ...attributes, ...file };
+      const wanted = wantedOf(given || file.sha256 !== undefined ? file : { ...attributes, ...file });
+      const problem = wanted.directory === true && content ? archiveProblem(content) : undefined;
+      if (problem !== undefined) issues.push({ path: `files[${index}].content`, reason: problem });
       taken.push(describeFile(wanted, this.#keep(content ?? new Uint8Array(), wanted.secret === true, before)));
     }
     return issues.length > 0 ? invalidRequest(issues) : taken;
@@ -95,6 +98,22 @@ function givenContent(
     return gunzipSync(Buffer.from(content_gzip, "base64"), { maxOutputLength: maxBytes + 1 });
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE" ? "too large" : "unreadable";
+  }
+}
+
+/** One that is kept may be a directory, of which a request does not know: it has no attributes of its own. */
+function wantedOf(file: AppFile): AppFile {
+  return file.directory === true ? { target: file.target, directory: true } : file;
+}
+
+/** Says what is wrong with the archive of a directory. */
+function archiveProblem(content: Uint8Array): string | undefined {
+  try {
+    readDirectoryArchive(content);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof DirectoryArchiveError)) throw error;
+    return `is not the archive of a directory: it ${error.message}`;
   }
 }
 

@@ -1,18 +1,22 @@
 import { createHash } from "node:crypto";
-import { lstatSync, type Stats, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, lstatSync, type Stats, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
+import { foldersOf, readDirectoryArchive } from "../../lib/directory-archive.ts";
 import type { StoredFile } from "../../protocol/apps/app-files.ts";
 import { isContentOf } from "./intake.ts";
 
 /*
  * Where the files of apps lie: `files/` of the state directory has one directory for each version of an app, named
  * after its deployment. It appears there complete or not at all. An update makes another one, so that a rollback finds
- * the old files as they were.
+ * the old files as they were. A directory is there twice: its archive as it came, by which the store can be filled again, and
+ * unpacked.
  */
 
 const ROOT = "files";
 const PART = ".part";
+/** Follows the name of the archive of a directory, for its unpacked files. */
+const UNPACKED = ".d";
 
 /** Returns the name of the directory for the files of a deployment. Its id may be any text. */
 export function placeName(deploymentId: string): string {
@@ -23,9 +27,14 @@ export function placePath(stateDir: string, name: string): string {
   return join(stateDir, ROOT, name);
 }
 
+/** The name in the place of what is mounted for the file with this index: the file itself, or an unpacked directory. */
+export function mountedName({ directory }: StoredFile, index: number): string {
+  return directory === true ? `${index}${UNPACKED}` : String(index);
+}
+
 /** The name of the directory that a path is in, which an engine reports as missing; `undefined` if it is no such path. */
 export function placeNameIn(path: string): string | undefined {
-  return new RegExp(`/${ROOT}/([0-9a-f]{32})/\\d+$`).exec(path)?.[1];
+  return new RegExp(`/${ROOT}/([0-9a-f]{32})/\\d+(?:\\${UNPACKED})?$`).exec(path)?.[1];
 }
 
 /**
@@ -44,7 +53,17 @@ export function isPlaced(
     const content = readIfAllowed(path);
     if (content === undefined) return true;
     const wanted = contentOf(file);
-    return wanted ? Buffer.compare(content, wanted) === 0 : isContentOf(file, content);
+    const isSame = wanted ? Buffer.compare(content, wanted) === 0 : isContentOf(file, content);
+    return isSame && (file.directory !== true || isUnpacked(join(directory, mountedName(file, index)), content));
+  });
+}
+
+function isUnpacked(directory: string, archive: Uint8Array): boolean {
+  return readDirectoryArchive(archive).every(({ path, mode, content }) => {
+    const found = statIfAny(join(directory, path));
+    if (!content || !found?.isFile()) return !content && found?.isDirectory() === true;
+    const isSame = Buffer.compare(readIfAllowed(join(directory, path)) ?? new Uint8Array(), content) === 0;
+    return isSame && (found.mode & 0o7777) === (mode | READABLE);
   });
 }
 
@@ -84,6 +103,30 @@ export function beginPlace(directory: string): string {
 export async function writeOwnFiles(part: string, files: readonly OwnFile[]): Promise<void> {
   // At once: the file system flushes them together.
   await Promise.all(files.map((file) => writeOwnFile(part, file)));
+}
+
+/** The user of the app is not known, and the files are the agent's. */
+const READABLE = 0o444;
+
+/** As many as are written at once. */
+const BATCH = 64;
+
+/** Unpacks the archive of a directory, which is this user's and which all users in the app may look into. On disk when this resolves. */
+export async function unpackDirectory(part: string, name: string, archive: Uint8Array): Promise<void> {
+  const entries = readDirectoryArchive(archive);
+  const root = `${name}${UNPACKED}`;
+  const folders = entries.flatMap(({ path, content }) => (content ? foldersOf(path) : [...foldersOf(path), path]));
+  const all = [root, ...new Set(folders.map((folder) => join(root, folder)))].map((folder) => join(part, folder));
+  for (const folder of all) {
+    mkdirSync(folder, { recursive: true });
+    // Not limited by the umask.
+    chmodSync(folder, 0o755);
+  }
+  const files = entries.flatMap(({ path, mode, content }) =>
+    content ? [{ name: join(root, path), mode: mode | READABLE, content }] : [],
+  );
+  for (let at = 0; at < files.length; at += BATCH) await writeOwnFiles(part, files.slice(at, at + BATCH));
+  for (const folder of all) await syncDirectory(folder);
 }
 
 async function writeOwnFile(part: string, { name, content, mode }: OwnFile): Promise<void> {

@@ -11,7 +11,7 @@ import { EngineError } from "../engine/engine-error.ts";
 import type { Host } from "../host/host.ts";
 import type { AgentStore } from "../store/store.ts";
 import { hostPath } from "./host-path.ts";
-import { beginPlace, finishPlace, isPlaced, placePath, writeOwnFiles } from "./place.ts";
+import { beginPlace, finishPlace, isPlaced, mountedName, placePath, unpackDirectory, writeOwnFiles } from "./place.ts";
 
 export interface PlacerContext {
   readonly engine: Pick<Engine, "inspectImage" | "readImagePaths" | "writeDeviceFiles" | "readContainerConfig">;
@@ -48,7 +48,7 @@ export async function placeFiles(context: PlacerContext, placement: Placement): 
   if (onDevice === undefined) throw notPlaced(NO_HOST_PATH);
   if (!isPlaced(directory, files, (file) => context.store.fileContent(contentId(file))))
     await write(context, placement, { directory, onDevice });
-  return files.map(({ target }, index) => ({ source: join(onDevice, String(index)), target }));
+  return files.map((file, index) => ({ source: join(onDevice, mountedName(file, index)), target: file.target }));
 }
 
 const NO_HOST_PATH =
@@ -77,6 +77,8 @@ async function write(context: PlacerContext, placement: Placement, { directory, 
       part,
       contents.filter((_, index) => isOwn(index)),
     );
+    for (const [index, { name, content }] of contents.entries())
+      if (files[index]?.directory === true) await unpackDirectory(part, name, content);
     const others = contents.flatMap((file, index) => {
       const owner = owners[index];
       return owner === undefined || isOwn(index) ? [] : [{ ...file, owner }];

@@ -10,6 +10,7 @@ import { finishEnvironment } from "./environment.ts";
 import { checkContent } from "./files.ts";
 import { FILE_KEYS, FILE_SECTIONS, type KeyRule, SERVICE_KEYS } from "./keys.ts";
 import { finishSwap } from "./limits.ts";
+import { finishDirectories } from "./local-content.ts";
 import { finishPull, finishRestart } from "./misc.ts";
 import { checkAddresses, checkNetwork, finishNames, finishNetworks } from "./networks.ts";
 import { mergeProjectFiles } from "./project-files.ts";
@@ -143,6 +144,7 @@ function convertService(name: string, value: Value, file: ComposeFile, unrestart
   finishNetworks(service, file);
   finishPull(service);
   finishSwap(service);
+  finishDirectories(service);
   if (finishRestart(service)) unrestarted.push(name);
   if (service.has("host_network") && service.ports.length > 0) {
     fields.get("ports")?.note("has no effect with `network_mode: host`: the app's own ports are the device's.");

@@ -1,12 +1,16 @@
 import { posix } from "node:path";
+import {
+  isArchivePath,
+  MAX_DIRECTORY_ENTRIES,
+  readDirectoryArchive,
+  writeDirectoryArchive,
+} from "../../lib/directory-archive.ts";
+import { type AppFile, isDirectoryTarget } from "../../protocol/apps/app-files.ts";
 import { MAX_APP_FILES, MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
 import type { LocalFiles } from "../documents/local-files.ts";
 import type { Value } from "../documents/value.ts";
-import { contentFields } from "../documents/file-content.ts";
+import { contentFields, contentOf } from "../documents/file-content.ts";
 import type { ServiceDraft } from "./service.ts";
-
-/** Directories looked into for one mount. */
-const MAX_DIRECTORIES = 64;
 
 const MAX = `${MAX_APP_FILES_BYTES / 1024 ** 2} MiB`;
 const TOO_MUCH =
@@ -71,7 +75,10 @@ export function addFile(
   service.append("files", file, value.place);
 }
 
-/** Adds every file of a directory of this machine to an app. */
+/**
+ * Adds a directory of this machine to an app: as a whole, as compose mounts it, or file by file where one of its files is not
+ * for all users, whose owner it keeps.
+ */
 export function addLocalDirectory(
   value: Value,
   name: string,
@@ -90,23 +97,109 @@ export function addLocalDirectory(
   }
   const bytes = sizeOfAll(value, files, local);
   if (bytes === undefined) return;
-  if (files.length + service.lengthOf("files") > MAX_APP_FILES || bytes > MAX_APP_FILES_BYTES) {
+  if (bytes > MAX_APP_FILES_BYTES) {
     const much = `${files.length} files, ${Math.ceil(bytes / 1024)} KiB`;
-    value.refuse(`mounts ${name} with ${much}: at most ${MAX_APP_FILES} files and ${MAX} come with an app.`, TOO_MUCH);
+    value.refuse(`mounts ${name} with ${much}: at most ${MAX} come with an app.`, TOO_MUCH);
     return;
   }
+  const read = readDirectory(value, name, files, local);
+  if (!read) return;
+  const isForAll = read.every(({ owner }) => owner === undefined);
+  if (isForAll) appendDirectory(value, target, read, service);
+  else appendFiles(value, name, target, read, service);
+}
+
+/** A file of a directory. */
+interface ReadFile extends FileSettings {
+  /** Relative to the directory. */
+  readonly path: string;
+  readonly content: Buffer;
+}
+
+/** Reads what is in a directory. `undefined`: something cannot be read, which is said. */
+function readDirectory(
+  value: Value,
+  name: string,
+  files: readonly string[],
+  local: LocalFiles,
+): ReadFile[] | undefined {
   const isInside = local.isInside(name);
+  const read: ReadFile[] = [];
   for (const file of files) {
     // A link in a directory.
     if (isInside) noteOutside(value, file, local);
-    addLocalFile(
-      value,
-      file,
-      posix.join(target, posix.relative(posix.normalize(name), posix.normalize(file))),
-      service,
-      local,
-    );
+    const content = readBounded(value, file, local);
+    const rights = content && rightsOf(value, file, local);
+    if (!content || !rights) return undefined;
+    const path = posix.relative(posix.normalize(name), posix.normalize(file));
+    if (!isArchivePath(path)) {
+      return value.refuse(`mounts ${name} with a path that is too long, or has control characters: ${path}`);
+    }
+    read.push({ path, content, ...rights });
   }
+  return read;
+}
+
+function appendDirectory(value: Value, target: string, files: readonly ReadFile[], service: ServiceDraft): void {
+  const entries = files.map(({ path, content, mode = "0444" }) => ({ path, content, mode: Number.parseInt(mode, 8) }));
+  const file = { target: posix.normalize(target).replace(/(?<=.)\/$/, ""), directory: true };
+  service.append("files", { ...file, ...contentFields(writeDirectoryArchive(entries)) }, value.place);
+}
+
+function appendFiles(
+  value: Value,
+  name: string,
+  target: string,
+  files: readonly ReadFile[],
+  service: ServiceDraft,
+): void {
+  if (files.length + service.lengthOf("files") > MAX_APP_FILES) {
+    value.refuse(
+      `mounts ${name} with ${files.length} files, some of which others may not read here: such files come one by one, at most ${MAX_APP_FILES} with an app.`,
+      "Let others read them (chmod -R a+rX), or use a named volume.",
+    );
+    return;
+  }
+  for (const { path, content, ...settings } of files)
+    addFile(value, posix.join(target, path), content, service, settings);
+}
+
+/**
+ * Takes the directories of an app apart that cannot be mounted as a whole: those with another mount of the app inside, which
+ * would need a place in them, and those with files of the engine.
+ */
+export function finishDirectories(service: ServiceDraft): void {
+  const {
+    files = [],
+    volumes = [],
+    tmpfs = [],
+    devices = [],
+  } = service.fields as Partial<Record<string, readonly { readonly target?: string; readonly local?: string }[]>>;
+  const targets = [...files, ...volumes, ...tmpfs, ...devices].flatMap(({ target, local }) => target ?? local ?? []);
+  const isWhole = (file: AppFile): boolean => file.directory !== true || isDirectoryTarget(file.target, targets);
+  const drafts = (files as readonly AppFile[]).map((file, index) => ({
+    file,
+    place: service.placeOf(["files", index]),
+  }));
+  if (drafts.every(({ file }) => isWhole(file))) return;
+  service.unset("files");
+  for (const { file, place } of drafts) {
+    for (const part of isWhole(file) ? [file] : filesOf(file)) service.append("files", part, place);
+  }
+  if (service.lengthOf("files") <= MAX_APP_FILES) return;
+  const apart = drafts.filter(({ file }) => !isWhole(file)).map(({ file }) => file.target);
+  service.value.refuse(
+    `has mounts, or files of the engine, inside of ${apart.join(" and ")}, whose files then come one by one: at most ${MAX_APP_FILES} with an app.`,
+    TOO_MUCH,
+  );
+}
+
+function filesOf(directory: AppFile): AppFile[] {
+  return readDirectoryArchive(contentOf(directory)).flatMap(({ path, mode, content }) => {
+    if (!content) return [];
+    const target = posix.join(directory.target, path);
+    return [{ target, ...contentFields(Buffer.from(content)), ...(mode !== 0o444 && { mode: octal(mode) }) }];
+  });
 }
 
 /** `undefined`: one of them has gone since the directory was read. */
@@ -134,8 +227,8 @@ function listFiles(value: Value, name: string, local: LocalFiles): string[] | un
       if (kind === "directory") directories.push(entry);
       else if (kind === "file") files.push(entry);
       else return value.refuse(`mounts ${name}, where ${entry} is neither a file nor a directory that can be read.`);
-      if (files.length > MAX_APP_FILES || directories.length > MAX_DIRECTORIES) {
-        return value.refuse(`mounts ${name} with more than ${MAX_APP_FILES} files or directories.`, TOO_MUCH);
+      if (files.length + directories.length > MAX_DIRECTORY_ENTRIES) {
+        return value.refuse(`mounts ${name} with more than ${MAX_DIRECTORY_ENTRIES} files and directories.`, TOO_MUCH);
       }
     }
   }

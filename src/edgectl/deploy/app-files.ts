@@ -64,7 +64,7 @@ export function keptFiles(files: unknown): unknown {
 /** Describes requested files as a device reports them, to compare them. */
 export function describeFiles(files: readonly AppFile[]): Partial<StoredFile>[] {
   return files.map((file) => {
-    const { target, mode, owner, secret } = file;
+    const { target, mode, owner, secret, directory } = file;
     const bytes = contentOf(file);
     const [uid, gid = uid] = owner?.split(":").map(Number) ?? [];
     return {
@@ -74,6 +74,7 @@ export function describeFiles(files: readonly AppFile[]): Partial<StoredFile>[] 
       mode: mode?.padStart(4, "0") ?? (secret === true ? "0400" : "0444"),
       ...(owner !== undefined && { owner: `${uid}:${gid}` }),
       ...(secret === true && { secret }),
+      ...(directory === true && { directory }),
     };
   });
 }

@@ -18,11 +18,12 @@ const ENTRIES: Readonly<Record<string, (entry: Fields) => string>> = {
     const source = external === undefined ? word(local ?? name) : `external:${word(external)}`;
     return `${source}:${word(target)}${words.join("")}${owner === undefined ? "" : `:owner=${word(owner)}`}`;
   },
-  files: ({ target, size, sha256, mode, owner, secret }) => {
+  files: ({ target, size, sha256, mode, owner, secret, directory }) => {
     const parts = [
+      directory === true ? "directory" : "",
       typeof size === "number" ? formatBytes(size) : "",
       typeof sha256 === "string" ? `sha256 ${word(sha256.slice(0, SHORT_HASH))}` : "",
-      mode === undefined ? "" : word(mode),
+      mode === undefined || directory === true ? "" : word(mode),
       owner === undefined ? "" : `owner ${word(owner)}`,
       secret === true ? "secret" : "",
     ];

@@ -45,6 +45,12 @@ const secret = z.boolean().meta({
   description: "Whether it is a secret: its lines are masked in the app's log, and nothing tells its hash.",
 });
 
+const directory = z.boolean().meta({
+  description:
+    "Whether the target is a directory, whose files the content has: as a tar archive (ustar) of plain files and folders with their " +
+    "permissions. It is mounted as a whole, and hides what the image has there.",
+});
+
 const content = z
   .string()
   .max(MAX_APPLY_BYTES)
@@ -88,6 +94,7 @@ export const appFileSchema = z
     mode: mode.exactOptional(),
     owner: owner.exactOptional(),
     secret: secret.exactOptional(),
+    directory: directory.exactOptional(),
   })
   .meta({ id: "AppFile" });
 export type AppFile = z.output<typeof appFileSchema>;
@@ -110,7 +117,11 @@ function filesOf(mustHaveContent: boolean) {
     .array(appFileSchema)
     .max(MAX_APP_FILES)
     .superRefine((files, context) => {
-      const issues = [...findContentIssues(files, mustHaveContent), ...findTargetIssues(files)];
+      const issues = [
+        ...findContentIssues(files, mustHaveContent),
+        ...findTargetIssues(files),
+        ...findDirectoryIssues(files),
+      ];
       for (const { path, reason } of issues) context.addIssue({ code: "custom", path: [...path], message: reason });
     });
 }
@@ -128,6 +139,8 @@ export const storedFileSchema = z.strictObject({
   /** `UID:GID`. Absent: a secret belongs to the app's user, any other file to the agent's. */
   owner: z.string().max(32).exactOptional(),
   secret: z.boolean().exactOptional(),
+  /** Whether the content is the archive of a directory. */
+  directory: z.boolean().exactOptional(),
 });
 export type StoredFile = z.output<typeof storedFileSchema>;
 
@@ -187,7 +200,27 @@ function findTargetIssues(files: readonly AppFile[]): Issue[] {
     const path_ = [index, "target"];
     if (targets.indexOf(path) !== index) return [{ path: path_, reason: "the target appears twice" }];
     const outer = targets.find((other) => path.startsWith(`${other}/`));
-    return outer === undefined ? [] : [{ path: path_, reason: `is inside of ${outer}, which is a file too` }];
+    return outer === undefined ? [] : [{ path: path_, reason: `is inside of ${outer}, which comes with the app too` }];
+  });
+}
+
+const FOR_FILES_ONLY = ["mode", "owner", "secret"] as const;
+
+function findDirectoryIssues(files: readonly AppFile[]): Issue[] {
+  return files.flatMap((file, index) => {
+    if (file.directory !== true) return [];
+    const fields = FOR_FILES_ONLY.filter((field) => file[field] !== undefined);
+    const issues: Issue[] = fields.map((field) => {
+      return {
+        path: [index, field],
+        reason: "cannot be given of a directory, whose archive has the modes of its files",
+      };
+    });
+    const at = normalizePath(file.target);
+    const inner = [...ENGINE_FILES, ...KERNEL_DIRECTORIES].find((path) => path.startsWith(`${at}/`));
+    if (inner !== undefined)
+      issues.push({ path: [index, "target"], reason: `must not be a directory with ${inner} in it` });
+    return issues;
   });
 }
 
@@ -199,26 +232,38 @@ interface Mounted {
   readonly target: string;
 }
 
+/** Whether an app may have a directory of files at the target, beside what is mounted at other ones. */
+export function isDirectoryTarget(target: string, others: readonly string[]): boolean {
+  const at = `${normalizePath(target)}/`;
+  const inner = [...others.map(normalizePath), ...ENGINE_FILES, ...KERNEL_DIRECTORIES];
+  return !isEnginePath(normalizePath(target)) && !inner.some((path) => path.startsWith(at));
+}
+
 /**
  * Returns the files that a mount of the app would hide, or that would lie inside of a device file. One inside of a volume is
  * mounted there by the engine, which leaves an empty file in the volume. Links that an app made there lead it elsewhere in the
  * app's own container at most.
  */
 export function findFileConflicts(
-  files: readonly Mounted[] = [],
+  files: readonly (Mounted & { readonly directory?: boolean })[] = [],
   mounts: readonly (Mounted & { readonly field: string })[],
 ): RequestIssue[] {
   return files.flatMap((file, index) => {
     const at = normalizePath(file.target);
-    const conflicts = mounts.flatMap(({ target, field }) => conflict(at, normalizePath(target), field) ?? []);
+    const isDirectory = file.directory === true;
+    const conflicts = mounts.flatMap(
+      ({ target, field }) => conflict(at, normalizePath(target), field, isDirectory) ?? [],
+    );
     return conflicts.slice(0, 1).map((reason) => ({ path: `files[${index}].target`, reason }));
   });
 }
 
 /** Says what is wrong with a file's target, and what to use instead. */
-function conflict(target: string, mounted: string, field: string): string | undefined {
+function conflict(target: string, mounted: string, field: string, isDirectory: boolean): string | undefined {
   const what = `${mounted} of \`${field}\``;
   if (target === mounted) return `is the target of \`${field}\` too; leave one of the two out`;
+  if (isDirectory && mounted.startsWith(`${target}/`))
+    return `contains ${what}, which cannot be mounted inside of a directory that comes with the app; give its files one by one`;
   if (mounted.startsWith(`${target}/`))
     return `contains ${what}, so it would have to be a directory; use another target`;
   if (field === "devices" && target.startsWith(`${mounted}/`))

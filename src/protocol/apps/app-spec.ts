@@ -89,7 +89,7 @@ function parse<T extends Mounts>(schema: z.ZodType<T>, input: unknown): Parsed<T
 
 /** What an app has mounted at paths of its container. */
 type Mounts = Pick<AppSpec, "volumes" | "devices" | "tmpfs"> & {
-  readonly files?: readonly { readonly target: string }[];
+  readonly files?: readonly { readonly target: string; readonly directory?: boolean }[];
 };
 
 /** Returns the files of an app that would lie inside of a device file, or would be hidden by a mount. */

@@ -1,4 +1,7 @@
 import { posix } from "node:path";
+import { contentOf } from "../../../src/edgectl/documents/file-content.ts";
+import { readDirectoryArchive } from "../../../src/lib/directory-archive.ts";
+import type { AppFile } from "../../../src/protocol/apps/app-files.ts";
 import { convertCompose } from "../../../src/edgectl/compose/convert.ts";
 import { loadDocument } from "../../../src/edgectl/documents/load.ts";
 import type { LocalFiles } from "../../../src/edgectl/documents/local-files.ts";
@@ -32,6 +35,20 @@ interface Converted {
   readonly rawNotes: string[];
   /** Without the one about the default of `restart`. */
   readonly notes: string[];
+}
+
+/** Returns a request as JSON with the files of its directories in place of their packed contents. */
+export function withListedDirectories(request: unknown): unknown {
+  return JSON.parse(JSON.stringify(request), (_key, value: unknown) => {
+    const isDirectory = typeof value === "object" && value !== null && "directory" in value && "target" in value;
+    if (!isDirectory) return value;
+    const entries = readDirectoryArchive(contentOf(value as AppFile)).map(
+      ({ path, mode, content = new Uint8Array() }) => {
+        return [path, `${mode.toString(8)} ${Buffer.from(content).toString("latin1")}`] as const;
+      },
+    );
+    return { target: value.target, directory: Object.fromEntries(entries) };
+  });
 }
 
 /** Converts a compose file in a directory that exists only in memory. */

@@ -22,6 +22,7 @@ describe("files of a request", () => {
     ["every attribute", [{ ...FILE, mode: "0640", owner: "4294967294:0", secret: true }]],
     ["text as large as a request", [{ target: "/a", content: "x".repeat(768 * 1024) }]],
     ["16 MiB, packed", [{ target: "/a", content_gzip: gzip(Buffer.alloc(MAX)) }]],
+    ["a directory", [{ ...FILE, target: "/etc/app", directory: true }]],
     ["64 of them", Array.from({ length: 64 }, (_, index) => ({ target: `/f/${index}`, content: "" }))],
     [
       "targets with one beginning",
@@ -65,6 +66,19 @@ describe("files of a request", () => {
     ["packed, and as text", [{ ...FILE, content_gzip: gzip(Buffer.from("a")) }], "files[0].content_gzip"],
     ["packed by something else", [{ target: "/a", content_gzip: "AAECAw==" }], "files[0].content_gzip"],
     ["65 of them", Array.from({ length: 65 }, (_, index) => ({ target: `/${index}`, content: "" })), "files"],
+    ["a directory with a mode", [{ ...FILE, directory: true, mode: "0444" }], "files[0].mode"],
+    ["a directory with an owner", [{ ...FILE, directory: true, owner: "7" }], "files[0].owner"],
+    ["a secret directory", [{ ...FILE, directory: true, secret: true }], "files[0].secret"],
+    ["a directory around files of the engine", [{ ...FILE, directory: true, target: "/etc" }], "files[0].target"],
+    ["a directory of the kernel", [{ ...FILE, directory: true, target: "/sys/kernel" }], "files[0].target"],
+    [
+      "a file inside of a directory",
+      [
+        { ...FILE, directory: true },
+        { ...FILE, target: `${FILE.target}/a` },
+      ],
+      "files[1].target",
+    ],
     ["what only a device says", [{ ...FILE, size: 1 }], "files[0].size"],
   ])("are refused: %s", (_what, files, path) => {
     expect(issuesOf(files).map((issue) => issue.path)).toContain(path);
@@ -97,6 +111,14 @@ describe("files of a request", () => {
     { tmpfs: [{ target: "/etc" }] },
   ])("may be inside of what is mounted: %j", (more) => {
     expect(issuesOf([FILE], more)).toEqual([]);
+  });
+
+  it("as a directory have no other mount inside", () => {
+    const files = [{ ...FILE, target: "/etc/app", directory: true }];
+    const [issue] = issuesOf(files, { volumes: [{ name: "data", target: "/etc/app/data" }] });
+    expect(issue?.path).toBe("files[0].target");
+    expect(issue?.reason).toContain("give its files one by one");
+    expect(issuesOf(files, { volumes: [{ name: "data", target: "/etc" }] })).toEqual([]);
   });
 
   it("may omit a content in an update only", () => {

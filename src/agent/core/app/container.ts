@@ -134,7 +134,7 @@ function canonicalHealthcheck(check: Healthcheck): Healthcheck {
   return { command, interval_s, timeout_s, retries, start_period_s };
 }
 
-function canonicalFile({ target, size, sha256, secret_id, mode, owner, secret }: File): File {
+function canonicalFile({ target, size, sha256, secret_id, mode, owner, secret, directory }: File): File {
   return {
     target,
     size,
@@ -143,5 +143,6 @@ function canonicalFile({ target, size, sha256, secret_id, mode, owner, secret }:
     mode,
     ...(owner !== undefined && { owner }),
     ...(secret !== undefined && { secret }),
+    ...(directory === true && { directory }),
   };
 }

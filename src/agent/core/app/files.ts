@@ -46,13 +46,14 @@ export function contentId({ sha256, secret_id }: StoredFile): string {
 export type ContentKey = Pick<StoredFile, "size" | "sha256" | "secret_id">;
 
 /** Describes a requested file, in the one form in which equal files are equal. */
-export function describeFile({ target, mode, owner, secret }: AppFile, key: ContentKey): StoredFile {
+export function describeFile({ target, mode, owner, secret, directory }: AppFile, key: ContentKey): StoredFile {
   return {
     target: normalizePath(target),
     ...key,
     mode: mode === undefined ? (secret ? "0400" : "0444") : mode.padStart(4, "0"),
     ...(owner !== undefined && { owner: formatOwner(parseOwner(owner)) }),
     ...(secret === true && { secret }),
+    ...(directory === true && { directory }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { convert, convertWeb, variables } from "../../../support/edgectl/compose.ts";
+import { convert, convertWeb, variables, withListedDirectories } from "../../../support/edgectl/compose.ts";
 
 describe("files beside the compose file", () => {
   const FILES = {
@@ -46,14 +46,34 @@ describe("files beside the compose file", () => {
     ]);
   });
 
-  test("a relative directory comes as its files", () => {
+  test("a relative directory comes as a whole, with the programs in it", () => {
     const { apps } = convertWeb("volumes: [{type: bind, source: conf, target: /etc/app/, read_only: true}]", "", {
       files: FILES,
+      modes: { "conf/b.conf": 0o755 },
     });
-    expect(apps["web"]?.["files"]).toEqual([
-      { target: "/etc/app/b.conf", content: "b" },
-      { target: "/etc/app/sub/c.bin", content_base64: "AAH/" },
+    expect(withListedDirectories(apps["web"]?.["files"])).toEqual([
+      { target: "/etc/app", directory: { "b.conf": "555 b", "sub/c.bin": "444 \0\u0001\u00ff" } },
     ]);
+  });
+
+  test.each([
+    ["a volume of the app is inside", "['./conf:/etc/app:ro', 'data:/etc/app/sub/data']", {}],
+    ["a file of the app is inside", "['./conf:/etc/app:ro', './a.conf:/etc/app/a.conf:ro']", {}],
+    ["a file in it is not for all", "['./conf:/etc/app:ro']", { "conf/b.conf": 0o640 }],
+    ["the engine has files in it", "['./conf:/etc:ro']", {}],
+  ])("a relative directory comes file by file where %s", (_what, volumes, modes) => {
+    const { apps, problems } = convertWeb(`volumes: ${volumes}`, "volumes: {data: }", { files: FILES, modes });
+    expect(problems).toEqual([]);
+    const files = apps["web"]?.["files"] as readonly { readonly target: string }[];
+    expect(files).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ target: expect.stringMatching(/^\/etc(\/app)?\/b\.conf$/) as string, content: "b" }),
+        expect.objectContaining({
+          target: expect.stringMatching(/^\/etc(\/app)?\/sub\/c\.bin$/) as string,
+          content_base64: "AAH/",
+        }),
+      ]),
+    );
   });
 
   test("a home directory is a volume where it is missing or empty, and refused where it has files", () => {
@@ -74,10 +94,15 @@ describe("files beside the compose file", () => {
     }
   });
 
-  test("up to 64 files and 16 MiB", () => {
+  test("up to 4096 files and 16 MiB, and 64 one by one", () => {
     const directory = "volumes: ['./d:/d:ro']";
-    expect(convertWeb(directory, "", { files: many(64, 4096) }).problems).toEqual([]);
-    expect(convertWeb(directory, "", { files: many(65) }).problems.join()).toContain("more than 64");
+    expect(convertWeb(directory, "", { files: many(500, 4096) }).problems).toEqual([]);
+    expect(convertWeb(directory, "", { files: many(4096) }).problems.join()).toContain("more than 4096");
+    const inner = convertWeb("volumes: ['./d:/d:ro', 'data:/d/data']", "volumes: {data: }", { files: many(65) });
+    expect(inner.problems.join()).toContain("inside of /d, whose files then come one by one: at most 64");
+    const [name = ""] = Object.keys(many(1));
+    const some = convertWeb(directory, "", { files: many(65), modes: { [name]: 0o600 } });
+    expect(some.problems).toEqual([expect.stringContaining("some of which others may not read")]);
     const half = 8 * 1024 * 1024;
     expect(convertWeb(directory, "", { files: many(2, half + 1) }).problems.join()).toContain("2 files, 16385 KiB");
     const large = convertWeb("volumes: ['./f:/f:ro']", "", { files: { f: "x".repeat(2 * half + 1) } });

@@ -5,7 +5,7 @@ import { nameApps } from "../../../../src/edgectl/group/app-names.ts";
 import { mapPorts } from "../../../../src/edgectl/group/map-ports.ts";
 import { readGroupFile } from "../../../../src/edgectl/group-file/read-group.ts";
 import { buildGroupRequest, checkGroupRequest } from "../../../../src/edgectl/group/request.ts";
-import { problemsOf } from "../../../support/edgectl/compose.ts";
+import { problemsOf, withListedDirectories } from "../../../support/edgectl/compose.ts";
 
 /*
  * Compose files as they are written for gateways. `expected.json` has the request that each becomes with --map-ports, or
@@ -37,7 +37,8 @@ describe("compose files of gateways", () => {
   test.each(names)("%s", (name) => {
     const { request, problems } = convertFile(name);
     const found = problemsOf(problems);
-    const result = found.length > 0 ? { problems: found } : { notes: problems.notes, request };
+    const result =
+      found.length > 0 ? { problems: found } : { notes: problems.notes, request: withListedDirectories(request) };
     expect(result).toEqual(JSON.parse(readFileSync(join(CORPUS, name, "expected.json"), "utf8")));
   });
 

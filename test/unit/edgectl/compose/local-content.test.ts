@@ -36,14 +36,14 @@ function mounted(local: Partial<LocalFiles>): string[] {
 }
 
 describe("a directory beside the compose file", () => {
-  test("of 100,000 files is refused after a few of them", () => {
+  test("of 100,000 files is refused before all of them are looked at", () => {
     const asked: string[] = [];
     const kindOf = (name: string): LocalKind => {
       asked.push(name);
       return "file";
     };
-    expect(mounted({ list, kindOf })).toEqual([expect.stringContaining("more than 64 files")]);
-    expect(asked.length).toBeLessThan(100);
+    expect(mounted({ list, kindOf })).toEqual([expect.stringContaining("more than 4096 files")]);
+    expect(asked.length).toBeLessThan(5_000);
   });
 
   test.each(["list", "sizeOf", "read", "modeOf"] as const)(
@@ -54,6 +54,11 @@ describe("a directory beside the compose file", () => {
       ]);
     },
   );
+
+  test("with a path that an archive cannot have is refused", () => {
+    expect(mounted({ list: () => ["d/a\nb"] })).toEqual([expect.stringContaining("control characters")]);
+    expect(mounted({ list: () => [`d/${"a".repeat(200)}`] })).toEqual([expect.stringContaining("too long")]);
+  });
 
   test("with a file that grows while it is read has no more of it than its bound", () => {
     const large = Buffer.alloc(16 * 1024 * 1024 + 1);

@@ -27,13 +27,17 @@ function merged(spec: AppSpec, patch: object): AppSpec {
 
 /** A request has the content of a file where a record has its size, hash and id: here, those stand in for it. */
 const takeFiles: TakeFiles = (requested) =>
-  requested.map(({ target, content = "", mode = "", owner = "", secret = false }) => {
-    return { target, ...(JSON.parse(content) as ContentKey), mode, owner, secret };
+  requested.map(({ target, content = "", mode = "", owner = "", secret = false, directory = false }) => {
+    return { target, mode, owner, secret, directory, ...(JSON.parse(content) as ContentKey) };
   });
 
 function requested(field: string, value: unknown): unknown {
   if (field !== "files") return value;
   return (value as StoredFile[]).map(({ size, sha256, secret_id, ...file }) => {
+    const { target, directory, ...attributes } = file;
+    // A request has none of a directory.
+    if (directory === true)
+      return { target, directory, content: JSON.stringify({ size, sha256, secret_id, ...attributes }) };
     return Object.assign({ content: JSON.stringify({ size, sha256, secret_id }) }, file);
   });
 }

@@ -1,0 +1,165 @@
+/*
+ * The files of a directory as a tar archive (ustar): plain files and folders, nothing else, in the order of their paths and
+ * without times, so that the same files are the same bytes.
+ */
+
+const BLOCK = 512;
+const MAX_NAME_BYTES = 100;
+const MAX_PREFIX_BYTES = 155;
+
+/** Files and folders of one directory. */
+export const MAX_DIRECTORY_ENTRIES = 4_096;
+
+/** Maximum length of a path in it. */
+const MAX_DIRECTORY_PATH_BYTES = 255;
+
+export interface DirectoryEntry {
+  /** Relative to the directory, with `/` between its parts. */
+  readonly path: string;
+  /** Permissions of a file, such as `0o444`. */
+  readonly mode: number;
+  /** Absent for a folder. */
+  readonly content?: Uint8Array;
+}
+
+/** What is wrong with an archive, as the end of a sentence about it. */
+export class DirectoryArchiveError extends Error {
+  override readonly name = "DirectoryArchiveError";
+}
+
+/** Writes an archive. Precondition: `isArchivePath` holds for each path. */
+export function writeDirectoryArchive(entries: readonly DirectoryEntry[]): Buffer {
+  const sorted = entries.toSorted((one, other) => (one.path < other.path ? -1 : 1));
+  const parts = sorted.flatMap((entry) => {
+    const content = entry.content ?? new Uint8Array();
+    return [writeHeader(entry, content.length), content, Buffer.alloc(paddingOf(content.length))];
+  });
+  return Buffer.concat([...parts, Buffer.alloc(2 * BLOCK)]);
+}
+
+/** Whether an archive can have the path. */
+export function isArchivePath(path: string): boolean {
+  return isPlainPath(path) && splitPath(path) !== undefined;
+}
+
+/**
+ * Reads an archive from outside.
+ *
+ * @throws {DirectoryArchiveError} for anything but plain files and folders at paths inside of the directory, each once
+ */
+export function readDirectoryArchive(archive: Uint8Array): DirectoryEntry[] {
+  const bytes = Buffer.from(archive.buffer, archive.byteOffset, archive.byteLength);
+  const entries = new Map<string, DirectoryEntry>();
+  let at = 0;
+  for (; ; at += BLOCK) {
+    const header = bytes.subarray(at, at + BLOCK);
+    if (header.length < BLOCK) throw new DirectoryArchiveError("is cut off");
+    if (header.every((byte) => byte === 0)) break;
+    const { path, mode, isFolder, size } = readHeader(header);
+    if (entries.has(path)) throw new DirectoryArchiveError("has a path twice");
+    if (entries.size === MAX_DIRECTORY_ENTRIES)
+      throw new DirectoryArchiveError(`has more than ${MAX_DIRECTORY_ENTRIES} files and folders`);
+    const content = bytes.subarray(at + BLOCK, at + BLOCK + size);
+    if (content.length < size) throw new DirectoryArchiveError("is cut off");
+    // The directory itself, which tar names too.
+    if (path !== "") entries.set(path, isFolder ? { path, mode } : { path, mode, content });
+    at += size + paddingOf(size);
+  }
+  if (bytes.subarray(at).some((byte) => byte !== 0)) throw new DirectoryArchiveError("goes on behind its end");
+  const found = [...entries.values()];
+  const isInFile = ({ path }: DirectoryEntry): boolean =>
+    foldersOf(path).some((folder) => entries.get(folder)?.content !== undefined);
+  if (found.some(isInFile)) throw new DirectoryArchiveError("has a file inside of a file");
+  return found;
+}
+
+/** The folders that a path is in, the outermost first: `a/b/c` is in `a` and `a/b`. */
+export function foldersOf(path: string): string[] {
+  const parts = path.split("/").slice(0, -1);
+  return parts.map((_, index) => parts.slice(0, index + 1).join("/"));
+}
+
+interface Header {
+  readonly path: string;
+  readonly mode: number;
+  readonly isFolder: boolean;
+  readonly size: number;
+}
+
+function readHeader(block: Buffer): Header {
+  const type = String.fromCodePoint(block[156] ?? 0);
+  if (block.toString("latin1", 257, 262) !== "ustar" || readOctal(block, 148, 8) !== checksumOf(block))
+    throw new DirectoryArchiveError("is no tar archive");
+  if (!["0", "\0", "5"].includes(type))
+    throw new DirectoryArchiveError("has something else than plain files and folders");
+  const isFolder = type === "5";
+  const [prefix, name] = [readText(block, 345, MAX_PREFIX_BYTES), readText(block, 0, MAX_NAME_BYTES)];
+  const whole = prefix === "" ? name : `${prefix}/${name}`;
+  // As tar writes the paths of the directory that it is in.
+  const inside = whole.replace(/^(?:\.\/)+/, "");
+  const path = isFolder ? inside.replace(/\/$/, "") : inside;
+  if (!(isFolder && path === "") && !isPlainPath(path))
+    throw new DirectoryArchiveError("has a path that leads out of the directory, or is none");
+  const [mode, size] = [readOctal(block, 100, 8), readOctal(block, 124, 12)];
+  if (mode > 0o777) throw new DirectoryArchiveError("has a file with special permissions");
+  if (isFolder && size > 0) throw new DirectoryArchiveError("has a folder with a content");
+  return { path, mode, isFolder, size };
+}
+
+/** Relative, without empty parts, `.` and `..`, and without control characters. */
+function isPlainPath(path: string): boolean {
+  if (Buffer.byteLength(path) > MAX_DIRECTORY_PATH_BYTES || !path.isWellFormed() || path.includes("\u{FFFD}"))
+    return false;
+  return path.split("/").every((part) => !["", ".", ".."].includes(part)) && !/\p{Cc}/u.test(path);
+}
+
+/** The two fields of a header that have a path; `undefined` if it does not fit. */
+function splitPath(path: string): readonly [prefix: string, name: string] | undefined {
+  const splits = [
+    ["", path] as const,
+    ...foldersOf(path).map((folder) => [folder, path.slice(folder.length + 1)] as const),
+  ];
+  return splits.find(([prefix, name]) => {
+    return Buffer.byteLength(prefix) <= MAX_PREFIX_BYTES && Buffer.byteLength(name) <= MAX_NAME_BYTES;
+  });
+}
+
+function writeHeader({ path, mode, content }: DirectoryEntry, size: number): Buffer {
+  const block = Buffer.alloc(BLOCK);
+  const [prefix, name] = splitPath(path) ?? ["", ""];
+  block.write(name, 0);
+  block.write(prefix, 345);
+  writeOctal(block, 100, 8, mode);
+  writeOctal(block, 108, 8, 0);
+  writeOctal(block, 116, 8, 0);
+  writeOctal(block, 124, 12, size);
+  writeOctal(block, 136, 12, 0);
+  block.write(content === undefined ? "5" : "0", 156);
+  block.write("ustar\x0000", 257);
+  writeOctal(block, 148, 8, checksumOf(block));
+  return block;
+}
+
+function checksumOf(block: Buffer): number {
+  return block.reduce((sum, byte, at) => sum + (at >= 148 && at < 156 ? 0x20 : byte), 0);
+}
+
+function readText(block: Buffer, from: number, length: number): string {
+  const field = block.subarray(from, from + length);
+  const end = field.indexOf(0);
+  return field.toString("utf8", 0, end === -1 ? length : end);
+}
+
+function readOctal(block: Buffer, from: number, length: number): number {
+  const digits = readText(block, from, length).trim();
+  if (!/^[0-7]{1,11}$/.test(digits)) throw new DirectoryArchiveError("is no tar archive");
+  return Number.parseInt(digits, 8);
+}
+
+function writeOctal(block: Buffer, from: number, length: number, value: number): void {
+  block.write(value.toString(8).padStart(length - 1, "0"), from);
+}
+
+function paddingOf(size: number): number {
+  return (BLOCK - (size % BLOCK)) % BLOCK;
+}
