@@ -8,7 +8,6 @@ import type { ContentIndex } from "./content-index.ts";
 import type { ImagesInUse } from "./images-in-use.ts";
 import { kinship } from "./kinship.ts";
 import { scanImage } from "./scan-image.ts";
-import { withStallLimit } from "./stall-limit.ts";
 
 export interface DeviceContentsOptions {
   readonly engine: Pick<Engine, "listImages" | "exportImage">;
@@ -107,5 +106,28 @@ async function* counted(archive: AsyncIterable<Uint8Array>, garbage: YoungGarbag
   for await (const chunk of archive) {
     garbage.received(chunk.length);
     yield chunk;
+  }
+}
+
+/** Passes a stream on, and throws if a chunk takes longer than `ms` milliseconds. Time between two reads does not count. */
+async function* withStallLimit<T>(source: AsyncIterable<T>, clock: Clock, ms: number): AsyncGenerator<T> {
+  const iterator = source[Symbol.asyncIterator]();
+  let hasStalled = false;
+  try {
+    for (;;) {
+      const stalled = Promise.withResolvers<never>();
+      using _limit = clock.timer(ms, () => {
+        hasStalled = true;
+        stalled.reject(new Error(`nothing came for ${ms} ms`));
+      });
+      const { done, value } = await Promise.race([iterator.next(), stalled.promise]);
+      if (done === true) return;
+      yield value;
+    }
+  } finally {
+    // A stream that hangs does not end in time.
+    const ended = iterator.return?.();
+    if (hasStalled) ended?.catch(() => {});
+    else await ended;
   }
 }

@@ -11,6 +11,11 @@ export class DownloadError extends Error {
   }
 }
 
+/** A layer cannot be put together from parts. It is downloaded whole. The message says why, for people. */
+export class PartsUnusable extends Error {
+  override readonly name = "PartsUnusable";
+}
+
 const DISK_FULL_CODES: ReadonlySet<unknown> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 
 /** Converts an error of the file system to a `DownloadError`. */

@@ -3,7 +3,7 @@ import type { OpenBlob } from "../registry/registry.ts";
 import { RegistryError } from "../registry/registry-error.ts";
 import { FetchRetries, type FetchFailure, toFailure, toRefusal } from "./fetch-retries.ts";
 import type { FetchOptions } from "./fill-part.ts";
-import { PartsUnusable } from "./parts-unusable.ts";
+import { PartsUnusable } from "./download-error.ts";
 import type { RangePart } from "./range-part.ts";
 import { receiveBody } from "./receive-body.ts";
 

@@ -2,7 +2,7 @@ import type { Descriptor } from "../registry/registry.ts";
 import { fetchRanges, type FetchRangesOptions } from "./fetch-ranges.ts";
 import type { Part } from "./part.ts";
 import type { PartStore } from "./part-store.ts";
-import { PartsUnusable } from "./parts-unusable.ts";
+import { PartsUnusable } from "./download-error.ts";
 import type { RangePart } from "./range-part.ts";
 
 export interface FillFromRangesOptions extends FetchRangesOptions {

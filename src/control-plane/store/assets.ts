@@ -5,7 +5,7 @@ import type { DeviceBoots } from "../core/device-boots.ts";
 import type { AssetState, AttentionTime } from "../core/attention.ts";
 import type { Identifier } from "../core/identifier.ts";
 import type { AssetOrder } from "../../protocol/assets/asset-request.ts";
-import type { AssetCursor } from "../core/asset-cursor.ts";
+import type { AssetCursor } from "../core/cursor.ts";
 import type { AssetStatus } from "../../protocol/assets/asset.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { Precondition } from "./precondition.ts";

@@ -1,5 +1,5 @@
 import type { AuditAction } from "../core/people/audit-actions.ts";
-import type { AuditCursor } from "../core/people/audit-cursor.ts";
+import type { AuditCursor } from "../core/cursor.ts";
 
 /** Who acts: a user, an API key, the server's command line, a device, or the service itself. */
 export type ActorKind = "user" | "key" | "command_line" | "device" | "service";

@@ -1,6 +1,6 @@
 import type { DeploymentStatus } from "../../protocol/deployments/deployment-event.ts";
 import type { SelectorTerm } from "../../protocol/fleets/selector.ts";
-import type { DeploymentListCursor, DeploymentOrder } from "../core/deployment-cursor.ts";
+import type { DeploymentListCursor, DeploymentOrder } from "../core/cursor.ts";
 import type { Deployment } from "../core/deployment.ts";
 
 /** Number of deployments of the index that one page looks at. Where fewer match than a page holds, the page is shorter. */

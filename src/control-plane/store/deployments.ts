@@ -1,6 +1,6 @@
 import type { Deployment, DeploymentSummary, StoredEvent, UndeliveredDeployment } from "../core/deployment.ts";
 import type { ErrorCode } from "../../protocol/errors/errors.ts";
-import type { DeploymentCursor } from "../core/deployment-cursor.ts";
+import type { DeploymentCursor } from "../core/cursor.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { SessionFence } from "./sessions.ts";
 

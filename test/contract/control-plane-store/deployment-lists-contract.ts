@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { DeploymentListCursor, DeploymentOrder } from "../../../src/control-plane/core/deployment-cursor.ts";
+import type { DeploymentListCursor, DeploymentOrder } from "../../../src/control-plane/core/cursor.ts";
 import type { Deployment } from "../../../src/control-plane/core/deployment.ts";
 import type { DeploymentFilter } from "../../../src/control-plane/store/deployment-lists.ts";
 import { MAX_PAGE_BYTES } from "../../../src/control-plane/store/deployments.ts";

@@ -1,6 +1,6 @@
 import { describe } from "vitest";
 import type { Asset } from "../../../src/control-plane/core/asset.ts";
-import type { AssetCursor } from "../../../src/control-plane/core/asset-cursor.ts";
+import type { AssetCursor } from "../../../src/control-plane/core/cursor.ts";
 import type { AssetFilter, StateTime } from "../../../src/control-plane/store/assets.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 

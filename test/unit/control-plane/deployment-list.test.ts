@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import type { DeploymentListCursor, DeploymentOrder } from "../../../src/control-plane/core/deployment-cursor.ts";
+import type { DeploymentListCursor, DeploymentOrder } from "../../../src/control-plane/core/cursor.ts";
 import type { DeploymentFilter } from "../../../src/control-plane/store/deployment-lists.ts";
 import {
   afterPosition,

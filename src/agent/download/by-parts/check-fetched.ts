@@ -3,7 +3,7 @@ import { type BlobName, LayoutError, type PlacedBytes } from "../../../lib/layer
 import { neededParts } from "../../../lib/layer-parts/needed-parts.ts";
 import type { Span } from "../../../lib/layer-parts/ranges.ts";
 import { unpack } from "../../../lib/layer-parts/unpack.ts";
-import { PartsUnusable } from "../parts-unusable.ts";
+import { PartsUnusable } from "../download-error.ts";
 import type { RangePart } from "../range-part.ts";
 import type { LayerPlan, PlannedBlob } from "./layer-plan.ts";
 

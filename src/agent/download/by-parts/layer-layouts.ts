@@ -10,7 +10,7 @@ import { findZstdChunked } from "../../../lib/layer-parts/zstd-chunked/place.ts"
 import { digestOf } from "../../../lib/registry/documents.ts";
 import type { Descriptor, RegistryAuth, RegistryClient, ResolvedImage } from "../../registry/registry.ts";
 import type { PartLease, PartStore } from "../part-store.ts";
-import { PartsUnusable } from "../parts-unusable.ts";
+import { PartsUnusable } from "../download-error.ts";
 import type { RangePart } from "../range-part.ts";
 import type { PlannedBlob } from "./layer-plan.ts";
 

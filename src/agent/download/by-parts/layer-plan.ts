@@ -2,7 +2,7 @@ import { chooseDownload, chooseParts, type DownloadChoice } from "../../../lib/l
 import type { BlobName, ContentPart, LayerLayout } from "../../../lib/layer-parts/layer-layout.ts";
 import { REQUEST_COST, type Span, sumOfLengths } from "../../../lib/layer-parts/ranges.ts";
 import type { Descriptor } from "../../registry/registry.ts";
-import { PartsUnusable } from "../parts-unusable.ts";
+import { PartsUnusable } from "../download-error.ts";
 import type { RangePart } from "../range-part.ts";
 import type { HeldContents } from "./held-contents.ts";
 import { Repeats } from "./repeats.ts";

@@ -4,7 +4,7 @@ import { LayoutError, type PlacedBytes } from "../../../lib/layer-parts/layer-la
 import type { PartSource } from "../../../lib/layer-parts/part-source.ts";
 import { rebuildLayer } from "../../../lib/layer-parts/rebuild.ts";
 import { Semaphore } from "../../../lib/semaphore.ts";
-import { PartsUnusable } from "../parts-unusable.ts";
+import { PartsUnusable } from "../download-error.ts";
 import type { ByteRange } from "../range.ts";
 import type { SendOptions, ServedLayer } from "../send-part.ts";
 import { sendPieces } from "../send-part.ts";

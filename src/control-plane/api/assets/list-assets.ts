@@ -4,7 +4,7 @@ import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import { type AssetList, assetListSchema } from "../../../protocol/assets/asset.ts";
 import { termsOfSelector } from "../../core/selector-terms.ts";
 import { toAssetListItem } from "../../core/asset-view.ts";
-import { type AssetCursor, decodeAssetCursor, encodeAssetCursor } from "../../core/asset-cursor.ts";
+import { type AssetCursor, decodeAssetCursor, encodeAssetCursor } from "../../core/cursor.ts";
 import type { AssetWithState } from "../../store/assets.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";

@@ -8,7 +8,7 @@ import { DEFAULT_PAGE_SIZE } from "../../../protocol/assets/asset-request.ts";
 import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import { isUuid } from "../../../protocol/values/scalars.ts";
 import { actionsNamed, AUDIT_ACTIONS } from "../../core/people/audit-actions.ts";
-import { decodeAuditCursor, encodeAuditCursor } from "../../core/people/audit-cursor.ts";
+import { decodeAuditCursor, encodeAuditCursor } from "../../core/cursor.ts";
 import type { StoredAuditEntry } from "../../store/audit.ts";
 import type { Store } from "../../store/store.ts";
 import { accountOf } from "../auth.ts";

@@ -5,7 +5,7 @@ import { selectorSchema } from "../../../protocol/fleets/selector.ts";
 import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import { pageQuerySchema } from "../../../protocol/people/users.ts";
 import { termsOfSelector } from "../../core/selector-terms.ts";
-import { decodeDeploymentListCursor, encodeDeploymentListCursor } from "../../core/deployment-cursor.ts";
+import { decodeDeploymentListCursor, encodeDeploymentListCursor } from "../../core/cursor.ts";
 import { MAX_SCANNED } from "../../store/deployment-lists.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { integerString } from "../../../protocol/values/scalars.ts";
-import { decodeDeploymentCursor, encodeDeploymentCursor } from "../../core/deployment-cursor.ts";
+import { decodeDeploymentCursor, encodeDeploymentCursor } from "../../core/cursor.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";

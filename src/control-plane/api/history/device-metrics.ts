@@ -5,7 +5,7 @@ import { HEALTH_REPORT_ROW_S } from "../../../protocol/link/health-rows.ts";
 import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import { selectorSchema, type SelectorTerm } from "../../../protocol/fleets/selector.ts";
 import { termsOfSelector } from "../../core/selector-terms.ts";
-import type { AssetCursor } from "../../core/asset-cursor.ts";
+import type { AssetCursor } from "../../core/cursor.ts";
 import type { AssetWithState } from "../../store/assets.ts";
 import type { NewestHealth } from "../../store/health.ts";
 import { stateTime } from "../asset-resource.ts";

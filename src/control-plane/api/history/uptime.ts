@@ -15,7 +15,7 @@ import {
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import type { SelectorTerm } from "../../../protocol/fleets/selector.ts";
 import { termsOfSelector } from "../../core/selector-terms.ts";
-import { decodeAssetCursor, encodeAssetCursor } from "../../core/asset-cursor.ts";
+import { decodeAssetCursor, encodeAssetCursor } from "../../core/cursor.ts";
 import { type HistoryRange, periodsOf, type Uptime, uptimesOf } from "../../core/connectivity.ts";
 import type { Store } from "../../store/store.ts";
 import { assetParams, findAsset, stateTime } from "../asset-resource.ts";

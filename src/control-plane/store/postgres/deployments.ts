@@ -1,5 +1,5 @@
 import type { Deployment, DeploymentSummary, UndeliveredDeployment } from "../../core/deployment.ts";
-import { FIRST_DEPLOYMENT_PAGE } from "../../core/deployment-cursor.ts";
+import { FIRST_DEPLOYMENT_PAGE } from "../../core/cursor.ts";
 import { type DeploymentRow, toDeployment, toSummary } from "../deployment-row.ts";
 import {
   type CreateResult,

@@ -1,5 +1,5 @@
 import type { AssetOrder } from "../../../protocol/assets/asset-request.ts";
-import type { AssetCursor } from "../../core/asset-cursor.ts";
+import type { AssetCursor } from "../../core/cursor.ts";
 import { BUDGET_BIT, REASON_BITS, TIMELESS_BITS } from "../../core/attention.ts";
 import type { AssetFilter, AssetWithState, StateTime } from "../assets.ts";
 import {

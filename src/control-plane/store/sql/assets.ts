@@ -1,4 +1,4 @@
-import type { AssetCursor } from "../../core/asset-cursor.ts";
+import type { AssetCursor } from "../../core/cursor.ts";
 import type { SelectorTerm } from "../../../protocol/fleets/selector.ts";
 import type { Asset } from "../../core/asset.ts";
 import { canonicalIdentifier } from "../../core/identifier.ts";

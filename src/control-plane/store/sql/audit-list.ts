@@ -1,4 +1,4 @@
-import type { AuditCursor } from "../../core/people/audit-cursor.ts";
+import type { AuditCursor } from "../../core/cursor.ts";
 import type { AuditEntry, AuditFilter, StoredAuditEntry } from "../audit.ts";
 import type { Executor } from "./executor.ts";
 import type { Value } from "./statement.ts";

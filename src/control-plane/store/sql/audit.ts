@@ -1,5 +1,5 @@
 import { OUTCOME_OK, storableDetails } from "../../core/people/audit-actions.ts";
-import type { AuditCursor } from "../../core/people/audit-cursor.ts";
+import type { AuditCursor } from "../../core/cursor.ts";
 import type { AuditEntry, AuditFilter, AuditStore, StoredAuditEntry } from "../audit.ts";
 import { AUDIT_COLUMNS, AuditList } from "./audit-list.ts";
 import type { Executor } from "./executor.ts";

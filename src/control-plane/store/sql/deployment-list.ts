@@ -1,4 +1,4 @@
-import type { DeploymentListCursor, DeploymentOrder } from "../../core/deployment-cursor.ts";
+import type { DeploymentListCursor, DeploymentOrder } from "../../core/cursor.ts";
 import {
   type AccountDeploymentPage,
   type DeploymentFilter,

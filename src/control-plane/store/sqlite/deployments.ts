@@ -6,7 +6,7 @@ import {
   type StoredEvent,
   type UndeliveredDeployment,
 } from "../../core/deployment.ts";
-import { FIRST_DEPLOYMENT_PAGE } from "../../core/deployment-cursor.ts";
+import { FIRST_DEPLOYMENT_PAGE } from "../../core/cursor.ts";
 import type { ErrorCode } from "../../../protocol/errors/errors.ts";
 import { type CreationFacts, findRefusal } from "../admit-deployment.ts";
 import type { AuditEntry } from "../audit.ts";

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fetchRanges } from "../../../../src/agent/download/fetch-ranges.ts";
-import { PartsUnusable } from "../../../../src/agent/download/parts-unusable.ts";
+import { PartsUnusable } from "../../../../src/agent/download/download-error.ts";
 import { RangePart } from "../../../../src/agent/download/range-part.ts";
 import { Throttle } from "../../../../src/agent/download/throttle.ts";
 import { RegistryError } from "../../../../src/agent/registry/registry-error.ts";

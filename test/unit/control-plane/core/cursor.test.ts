@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { decodeAssetCursor, encodeAssetCursor } from "../../../../src/control-plane/core/asset-cursor.ts";
 import {
+  decodeAssetCursor,
   decodeDeploymentCursor,
+  encodeAssetCursor,
   encodeDeploymentCursor,
-} from "../../../../src/control-plane/core/deployment-cursor.ts";
+} from "../../../../src/control-plane/core/cursor.ts";
 
 const position = fc.record({ at: fc.integer({ min: 0, max: 253_402_300_799 }), uuid: fc.uuid() });
 const invalid = expect.objectContaining({ code: "InvalidRequest" });
