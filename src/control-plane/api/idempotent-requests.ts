@@ -54,16 +54,8 @@ declare module "fastify" {
 /** Carries out `Idempotency-Key` on all changing operations of the scope that do not declare it themselves. Must come before the routes. */
 export function rememberRequests(api: Api, context: ApiContext): void {
   const { store, clock, site, logger, stopping } = context;
-  const own = new Set<string>();
+  const own = declareKeys(api);
   api.decorateRequest("idempotent", undefined);
-  api.addHook("onRoute", (route) => {
-    const method = String(route.method);
-    if (SAFE_METHODS.has(method) || !route.schema) return;
-    const headers = route.schema.headers as z.ZodObject | undefined;
-    if (headers && "idempotency-key" in headers.shape) own.add(`${method} ${route.url}`);
-    else route.schema = { ...route.schema, headers: idempotencyHeaders(DESCRIPTION, headers) };
-  });
-
   api.addHook("preHandler", async (request, reply) => {
     const key = idempotencyKeyOf(request);
     const { method, routeOptions } = request;
@@ -121,6 +113,19 @@ export function rememberRequests(api: Api, context: ApiContext): void {
       repeatWhileUnavailable(record, { clock, signal: stopping, maxAttempts: RECORD_ATTEMPTS }).catch(warn);
     }
   }
+}
+
+/** Declares the header for the routes that follow. Returns the operations that declare it themselves. */
+function declareKeys(api: Api): ReadonlySet<string> {
+  const own = new Set<string>();
+  api.addHook("onRoute", (route) => {
+    const method = String(route.method);
+    if (SAFE_METHODS.has(method) || !route.schema) return;
+    const headers = route.schema.headers as z.ZodObject | undefined;
+    if (headers && "idempotency-key" in headers.shape) own.add(`${method} ${route.url}`);
+    else route.schema = { ...route.schema, headers: idempotencyHeaders(DESCRIPTION, headers) };
+  });
+  return own;
 }
 
 /** @param leftMs until it is known that the process of the first request is gone, if it is */

@@ -19,6 +19,12 @@ export function addSecretsCommands(program: Command, context: CliContext): void 
   const secrets = program
     .command("secrets")
     .description("manage the keys that seal variables, revisions, credentials and channels");
+  addStatus(secrets, context);
+  addRotate(secrets, context);
+  addPrune(secrets, context);
+}
+
+function addStatus(secrets: Command, context: CliContext): void {
   withAdministrationOptions(secrets.command("status"))
     .description("list the keys, and how many values each one seals")
     .action((options: AdministrationOptions) =>
@@ -39,6 +45,9 @@ export function addSecretsCommands(program: Command, context: CliContext): void 
           ]),
       ),
     );
+}
+
+function addRotate(secrets: Command, context: CliContext): void {
   withAdministrationOptions(secrets.command("rotate"))
     .description(
       "add a new key to the key file and seal everything with it, also while the server runs; run it again to finish one that " +
@@ -58,6 +67,9 @@ export function addSecretsCommands(program: Command, context: CliContext): void 
           `variables, ${revisions} revisions, ${credentials} credentials and ${channels} channels again. Keep a copy of the key file apart from the backups`,
       ),
     );
+}
+
+function addPrune(secrets: Command, context: CliContext): void {
   withAdministrationOptions(secrets.command("prune"))
     .description("remove the keys that seal nothing from the key file; older backups need them")
     .option("--yes", "remove them; without it, the command only says which")

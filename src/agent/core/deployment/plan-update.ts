@@ -36,9 +36,8 @@ export function nextUpdateStep(
     ...observed.others.filter((other) => other.deploymentId !== previous.deploymentId || other.isLeftover),
   ];
   if (stale.length > 0) return { kind: "clean", containerIds: stale.map(({ id }) => id) };
-  const isKept = imageId === previous.imageId;
   if (!container) {
-    const image = isKept ? imageId : spec.image;
+    const image = imageId === previous.imageId ? imageId : spec.image;
     const refetch = !progress.refetched;
     return {
       kind: "create",
@@ -61,9 +60,20 @@ export function nextUpdateStep(
   if (start && progress.verifiedContainerId !== container.id) {
     return { kind: "verify", spec, containerId: container.id };
   }
-  const previousImageId = isKept ? previous.previousImageId : previous.imageId;
+  return {
+    kind: "commit",
+    app: updatedApp(previous, { spec, imageId, digest, deploymentId, containerId: container.id }),
+  };
+}
+
+/** Returns the record of the app in its new version. */
+function updatedApp(
+  previous: AppRecord,
+  next: Pick<AppRecord, "spec" | "imageId" | "digest" | "deploymentId" | "containerId">,
+): AppRecord {
+  const { spec, imageId, digest } = next;
+  const isKept = imageId === previous.imageId;
   const keptDigest = isKept && isSameRepository(spec.image, previous.spec.image) ? previous.digest : undefined;
-  const image = { imageId, digest: digest ?? keptDigest };
   const {
     changedBy: _changedBy,
     isAdopted: _isAdopted,
@@ -73,8 +83,8 @@ export function nextUpdateStep(
     ...unchanged
   } = previous;
   const mark = fleet && { fleet: { ...fleet, isChanged: true } };
-  const app = { ...unchanged, deploymentId, spec, ...image, containerId: container.id, previousImageId, ...mark };
-  return { kind: "commit", app };
+  const previousImageId = isKept ? previous.previousImageId : previous.imageId;
+  return { ...unchanged, ...next, digest: digest ?? keptDigest, previousImageId, ...mark };
 }
 
 /**

@@ -39,26 +39,9 @@ declare module "fastify" {
  * sessions of browsers get in.
  */
 export function serveReleases(api: Api, context: ApiContext): void {
-  const { logger } = context;
-  const { served: releases, gate } = context.releases;
+  const { served: releases } = context.releases;
   const transfers = new Transfers(context);
-  api.decorateRequest("releaseReader", "");
-  api.addHook("onRequest", async (request, reply) => {
-    void reply.header("Docker-Distribution-API-Version", "registry/2.0");
-    const admitted = await gate.admit(request.raw);
-    if ("refusal" in admitted) throw new EdgeError(admitted.refusal.code, admitted.refusal.message);
-    request.releaseReader = admitted.device.asset.uuid;
-  });
-  api.setErrorHandler((error, request, reply) => {
-    const shown = toPublicError(error, request, logger);
-    setRetryAfter(shown, reply);
-    // The body was announced already, if its first byte could not be read.
-    for (const name of OF_PART) void reply.removeHeader(name);
-    void reply
-      .code(errorStatus(shown.code))
-      .type("application/json")
-      .send(errorBody(request, codeOf(shown.code, request), shown.message));
-  });
+  admitDevices(api, context);
   api.route({ method, url: "/v2/", schema, handler: async (request) => (request.method === "HEAD" ? "" : {}) });
   api.route<{ Params: { reference: string } }>({
     method,
@@ -103,6 +86,27 @@ export function serveReleases(api: Api, context: ApiContext): void {
       void reply.type(RELEASE_TYPES.index).header("Content-Length", list.length);
       return reply.send(request.method === "HEAD" ? undefined : list);
     },
+  });
+}
+
+/** Admits devices only, and responds with errors as registries do. */
+function admitDevices(api: Api, { logger, releases: { gate } }: ApiContext): void {
+  api.decorateRequest("releaseReader", "");
+  api.addHook("onRequest", async (request, reply) => {
+    void reply.header("Docker-Distribution-API-Version", "registry/2.0");
+    const admitted = await gate.admit(request.raw);
+    if ("refusal" in admitted) throw new EdgeError(admitted.refusal.code, admitted.refusal.message);
+    request.releaseReader = admitted.device.asset.uuid;
+  });
+  api.setErrorHandler((error, request, reply) => {
+    const shown = toPublicError(error, request, logger);
+    setRetryAfter(shown, reply);
+    // The body was announced already, if its first byte could not be read.
+    for (const name of OF_PART) void reply.removeHeader(name);
+    void reply
+      .code(errorStatus(shown.code))
+      .type("application/json")
+      .send(errorBody(request, codeOf(shown.code, request), shown.message));
   });
 }
 
