@@ -241,7 +241,7 @@ export class DeploymentRun {
     ];
     this.#announced = step.kind;
     // Nothing to store: saves a write.
-    if (events.length === 0 && this.#events.length === 0 && !isTouching) return;
+    if (events.length === 0 && this.#events.length === 0 && record === this.#savedRecord) return;
     const isShort = step.kind === "verify" && this.#options.services.config.settleMs < ANNOUNCE_DELAY_MS;
     if ((step.kind === "start" || isShort) && record === this.#savedRecord) this.#announceLater(events);
     else this.#save(record, events);

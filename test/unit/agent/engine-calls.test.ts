@@ -81,6 +81,18 @@ describe("the store is written", () => {
     }
   });
 
+  it("before the next step changes anything, so that a failure is not forgotten by a crash", async () => {
+    await using rig = new AgentRig();
+    rig.engine.addImage(IMAGE, { behaviour: { exit: { code: 7, afterMs: 700 } } });
+    const stored: (string | undefined)[] = [];
+    using _hook = rig.engine.faults.onCall(({ method, phase }) => {
+      if (method === "removeContainer" && phase === "before") stored.push(rig.store.deployment("d")?.failure?.code);
+    });
+    rig.deployments.deploy("d", { name: "app", image: IMAGE });
+    expect((await rig.untilEnd("d"))?.code).toBe("CrashLoopBackOff");
+    expect(stored).toEqual(["CrashLoopBackOff"]);
+  });
+
   it("so that a client sees within a second that an app is being started and verified", async () => {
     await using rig = new AgentRig({ settleMs: 900 });
     rig.engine.addImage(IMAGE);
