@@ -15,7 +15,7 @@ export interface AgentPull {
   readonly auth: RegistryAuth | undefined;
 }
 
-export interface PulledImage {
+export interface PulledByAgent {
   readonly image: PresentImage;
   /** They summarize the download. */
   readonly events: readonly EventContent[];
@@ -27,7 +27,7 @@ export async function pullByAgent(
   request: ImageRequest,
   { image, cost, auth }: AgentPull,
   slot: PullSlot,
-): Promise<PulledImage> {
+): Promise<PulledByAgent> {
   const reporter = new PullReporter(services, request);
   const limits = costLimitsOf(services, request);
   const stopped = new AbortController();

@@ -8,7 +8,7 @@ import type { RegistryAuth } from "../registry/registry.ts";
 import { digestsOf } from "./digests.ts";
 import { handleFailedPull } from "./failed-pull.ts";
 import type { ImageRequest, ImageServices, PullResult } from "./ports.ts";
-import { type PulledImage, pullByAgent } from "./pull-by-agent.ts";
+import { type PulledByAgent, pullByAgent } from "./pull-by-agent.ts";
 import { progressReporter } from "./pull-progress.ts";
 import { PullSlot } from "./pull-slot.ts";
 import { registryAuthFor } from "./request.ts";
@@ -27,7 +27,7 @@ export async function pullImage(
   const { reference, isUrgent = false, emit, signal } = request;
   const bytes = source.kind === "registry" ? source.cost.downloadBytes : 0;
   await gate.admit({ bytes, isUrgent, emit, signal });
-  let pulled: PulledImage;
+  let pulled: PulledByAgent;
   let hasReceived = false;
   const onReceived = (): void => {
     hasReceived = true;
@@ -48,7 +48,7 @@ async function pullByAgentOrEngine(
   source: ImageSource,
   /** Called when the engine has received a part of a layer. */
   onReceived: () => void,
-): Promise<PulledImage> {
+): Promise<PulledByAgent> {
   const { clock, config, pullSlots } = services;
   if (pullSlots.isFull) request.emit(runningEvent("pulling", "Waiting for another download to finish."));
   using slot = await PullSlot.acquire(pullSlots, clock, request.signal);

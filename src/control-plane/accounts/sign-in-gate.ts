@@ -25,7 +25,7 @@ export interface PasswordAttempt {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface PasswordProof {
+export interface PasswordSignIn {
   /** As checked: the session must be opened for this one, not for one that is read again. */
   readonly user: User;
   /** The cookie for the browser, which makes it a known one of this user. */
@@ -64,7 +64,7 @@ export class SignInGate {
     address,
     browserToken,
     signal,
-  }: PasswordAttempt): Promise<PasswordProof | undefined> {
+  }: PasswordAttempt): Promise<PasswordSignIn | undefined> {
     const { store, clock } = this.#options;
     const user = await store.users.findUserByEmail(email);
     const token = await this.#findKnownToken(user, browserToken);

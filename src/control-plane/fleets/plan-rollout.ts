@@ -6,7 +6,7 @@ import { termsOfSelector } from "../core/selector-terms.ts";
 import { neededVariables } from "../core/fleets/attempt.ts";
 import { type Fleet, type Goal, goalOf, ownedContent } from "../core/fleets/fleet.ts";
 import {
-  type AssetFacts,
+  type BeginFacts,
   findAssetObstacle,
   findImpossibility,
   type Impossibility,
@@ -176,7 +176,7 @@ async function listCandidates({ store, clock }: RolloutPlanOptions, fleet: Fleet
 
 function toPlannedMember(candidate: Candidate, goal: Goal, nowMs: number): PlannedMember {
   const missingVariables = neededVariables(goal).filter((name) => !candidate.variableNames.has(name));
-  const facts: AssetFacts = { ...candidate.facts, missingVariables };
+  const facts: BeginFacts = { ...candidate.facts, missingVariables };
   return {
     ...candidate,
     readiness: readinessOf(goal, facts, nowMs),

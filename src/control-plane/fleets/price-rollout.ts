@@ -24,7 +24,7 @@ const NOT_ASKED: ReadonlySet<WaitReason> = new Set<WaitReason>([
   "variable",
 ]);
 
-export interface PriceInput {
+export interface RolloutPriceInput {
   /** Whether devices are asked; otherwise only the plan is told. */
   readonly asks: boolean;
   readonly origin: AuditOrigin;
@@ -39,7 +39,7 @@ export async function* priceRollout(
   options: Options,
   fleet: Fleet,
   plan: RolloutPlan,
-  { asks, origin, signal }: PriceInput,
+  { asks, origin, signal }: RolloutPriceInput,
 ): AsyncGenerator<PriceEvent, void, undefined> {
   const { store, sealer, clock } = options;
   const { goal, revision, strategy, waves } = plan;

@@ -24,7 +24,7 @@ export interface Hold {
   readonly setBy: Person;
 }
 
-export type SettingsChange = "changed" | "unchanged" | "no_asset" | "too_many";
+export type AssetSettingsOutcome = "changed" | "unchanged" | "no_asset" | "too_many";
 
 /**
  * Tags, variables and holds of assets. They are removed with their asset. Each change is stored with its entry of the audit log
@@ -42,7 +42,7 @@ export interface AssetSettingsStore {
     replace: boolean,
     audit: AuditEntry,
     precondition?: Precondition<ReadonlyMap<string, string>>,
-  ): Promise<SettingsChange>;
+  ): Promise<AssetSettingsOutcome>;
   /** Returns the variables in the order of their names. */
   readVariables(assetUuid: string): Promise<readonly StoredVariable[]>;
   /** As `changeTags`; at most `MAX_VARIABLES`. */
@@ -52,7 +52,7 @@ export interface AssetSettingsStore {
     replace: boolean,
     audit: AuditEntry,
     precondition?: Precondition<readonly StoredVariable[]>,
-  ): Promise<SettingsChange>;
+  ): Promise<AssetSettingsOutcome>;
   findHold(assetUuid: string): Promise<Hold | undefined>;
   /** Sets or, with `undefined`, releases the hold. */
   changeHold(
@@ -60,7 +60,7 @@ export interface AssetSettingsStore {
     hold: Hold | undefined,
     audit: AuditEntry,
     precondition?: Precondition<Hold | undefined>,
-  ): Promise<SettingsChange>;
+  ): Promise<AssetSettingsOutcome>;
   /** Returns variables whose value is sealed with another key than this one, at most `limit`. */
   listVariablesNotSealedBy(
     keyId: string,

@@ -1,5 +1,5 @@
 import type { Fleet, Revision } from "../core/fleets/fleet.ts";
-import type { AssetFacts } from "../core/fleets/decide-begin.ts";
+import type { BeginFacts } from "../core/fleets/decide-begin.ts";
 import type { SelectorTerm } from "../../protocol/fleets/selector.ts";
 import type { Sealed } from "./asset-settings.ts";
 import type { MemberStateName } from "../../protocol/fleets/fleet-member.ts";
@@ -41,7 +41,7 @@ export interface Member {
 /** A member with what decides how soon a rollout draws it, and what it would wait for. */
 export interface Candidate extends Member {
   readonly serialNumber: string;
-  readonly facts: Omit<AssetFacts, "missingVariables">;
+  readonly facts: Omit<BeginFacts, "missingVariables">;
   readonly variableNames: ReadonlySet<string>;
 }
 

@@ -5,7 +5,7 @@ import type { AuditEntry } from "./audit.ts";
 /** Sessions of one user at a time; the one that was used least recently ends for another. */
 export const MAX_SESSIONS_PER_USER = 50;
 
-export interface OpenedSession {
+export interface OpenedUserSession {
   readonly session: UserSession;
   /** Of its secret; unique. */
   readonly hash: Uint8Array;
@@ -22,7 +22,7 @@ export interface UserSessionStore {
    * Opens a session, if the user's password, role and right to sign in are still those that were checked. Returns whether
    * they are.
    */
-  openSession(opened: OpenedSession): Promise<boolean>;
+  openSession(opened: OpenedUserSession): Promise<boolean>;
   /** Returns the session with this hash, even if it has expired, and its user as it is now. */
   findSession(hash: Uint8Array): Promise<{ readonly session: UserSession; readonly user: User } | undefined>;
   recordSessionUse(hash: Uint8Array, at: number): Promise<void>;

@@ -1,6 +1,6 @@
 import { parseImageReference } from "../../../protocol/apps/image-reference.ts";
 import type { AppRecord, DeploymentRecord } from "../records.ts";
-import { matchesReference, type PresentImage, type PulledImage } from "./image-cleanup.ts";
+import { matchesReference, type EngineImage, type PulledImage } from "./image-cleanup.ts";
 
 /** The images that a fleet keeps on the device while a rollout may go back to them. */
 export interface FleetImages {
@@ -35,7 +35,7 @@ export function presentFleets(apps: readonly AppRecord[], deployments: readonly 
 /** Returns the ids of the images that one of the references names, by a name in the engine or by the digest of its pull. */
 export function keptImageIds(
   references: readonly string[],
-  { images, pulled }: { readonly images: readonly PresentImage[]; readonly pulled: readonly PulledImage[] },
+  { images, pulled }: { readonly images: readonly EngineImage[]; readonly pulled: readonly PulledImage[] },
 ): string[] {
   const named = images.filter(({ names }) =>
     names.some((name) => references.some((reference) => matchesReference(name, reference))),

@@ -13,7 +13,7 @@ export interface PulledImage {
   readonly digest?: string;
 }
 
-export interface PresentImage {
+export interface EngineImage {
   readonly id: string;
   readonly names: readonly string[];
   /** Bytes on disk. */
@@ -29,7 +29,7 @@ export interface CleanupRules {
 
 export interface CleanupView {
   readonly pulled: readonly PulledImage[];
-  readonly images: readonly PresentImage[];
+  readonly images: readonly EngineImage[];
   /** Ids of images that apps use, used before their last update, or that pending deployments use. */
   readonly needed: ReadonlySet<string>;
   /** References of pending deployments. */
@@ -97,7 +97,7 @@ function refreshEntry(entry: PulledImage, { images, needed, pulling, nowMs }: Cl
 }
 
 /** Whether all names of the image come from the agent. One whose names moved to a newer image has none. */
-function isOwn({ id, names }: PresentImage, pulled: readonly PulledImage[]): boolean {
+function isOwn({ id, names }: EngineImage, pulled: readonly PulledImage[]): boolean {
   const own = pulled.filter((entry) => entry.id === id).map(({ reference }) => reference);
   return names.every((name) => own.some((reference) => isOwnName(name, reference)));
 }

@@ -159,7 +159,7 @@ export const NEEDS_PEOPLE: ReadonlySet<WaitReason> = new Set<WaitReason>([
 const OTHER_ATTEMPT_PAUSE_MS = 60_000;
 
 /** What is known of an asset before something is deployed there. */
-export type AssetFacts = Pick<
+export type BeginFacts = Pick<
   TargetFacts,
   | "isConnected"
   | "protocol"
@@ -175,7 +175,7 @@ export type AssetFacts = Pick<
 /** Returns why the device cannot get the goal at all; `undefined` if it can. @param protocols default: those of this program */
 export function findImpossibility(
   goal: Goal,
-  { protocol, agentVersion }: Pick<AssetFacts, "protocol" | "agentVersion">,
+  { protocol, agentVersion }: Pick<BeginFacts, "protocol" | "agentVersion">,
   protocols?: ProtocolVersions,
 ): Impossibility | undefined {
   // A device that was never there may be any, and a new agent comes before the apps that may need it.
@@ -190,7 +190,7 @@ export function findImpossibility(
  * Returns why an attempt cannot begin on the asset now, apart from windows; `undefined` if it can. What people have to end comes
  * first.
  */
-export function findAssetObstacle(facts: AssetFacts, nowMs: number): Obstacle | undefined {
+export function findAssetObstacle(facts: BeginFacts, nowMs: number): Obstacle | undefined {
   const { heldUntilMs, conflicts, lastSeenAtMs, unacceptedSinceMs, missingVariables } = facts;
   if (heldUntilMs !== undefined && heldUntilMs > nowMs) {
     const endsAtMs = Number.isFinite(heldUntilMs) ? heldUntilMs : undefined;
@@ -222,7 +222,7 @@ export function findAssetObstacle(facts: AssetFacts, nowMs: number): Obstacle | 
 }
 
 /** Returns how soon an asset is drawn into a wave. */
-export function readinessOf(goal: Goal, facts: AssetFacts, nowMs: number): Readiness {
+export function readinessOf(goal: Goal, facts: BeginFacts, nowMs: number): Readiness {
   const obstacle = findAssetObstacle(facts, nowMs);
   if (findImpossibility(goal, facts) || (obstacle && NEEDS_PEOPLE.has(obstacle.waitsFor))) return "blocked";
   return obstacle ? "away" : "ready";

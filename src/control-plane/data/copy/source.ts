@@ -2,10 +2,10 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { COPIED_TABLES, type CopiedTable, OMITTED_TABLES } from "./tables.ts";
 
 /** What a row of SQLite consists of. Values in the order of the columns. */
-export type Value = string | number | Buffer | null;
+export type CopiedValue = string | number | Buffer | null;
 
 export interface Batch {
-  readonly rows: readonly (readonly Value[])[];
+  readonly rows: readonly (readonly CopiedValue[])[];
   /** Where the next batch begins, as JSON. */
   readonly lastKey: string;
 }
@@ -37,7 +37,7 @@ export class SourceTable {
   /** Returns the rows behind `after`, at most a batch of them; `undefined` if there are none. */
   read(after: string | undefined): Batch | undefined {
     const found = after === undefined ? this.#first.iterate() : this.#next.iterate(...decodeKey(after));
-    const rows: Value[][] = [];
+    const rows: CopiedValue[][] = [];
     let bytes = 0;
     let last: Record<string, unknown> | undefined;
     for (const row of found) {
@@ -52,7 +52,7 @@ export class SourceTable {
 }
 
 /** Bytes of a text or blob, as both databases count them. */
-export function byteLength(value: Value): number {
+export function byteLength(value: CopiedValue): number {
   if (typeof value === "string") return Buffer.byteLength(value);
   return Buffer.isBuffer(value) ? value.length : 0;
 }
@@ -75,7 +75,7 @@ function columnsOf(database: DatabaseSync, table: string): string[] {
 }
 
 /** PostgreSQL has no NUL in texts. Nothing that edge-control accepts today has one. */
-function toValue(value: unknown): Value {
+function toValue(value: unknown): CopiedValue {
   if (typeof value === "string") return value.includes("\0") ? value.replaceAll("\0", "\u{FFFD}") : value;
   if (value instanceof Uint8Array) return Buffer.from(value);
   return value as number | null;

@@ -1,6 +1,6 @@
 import type { CommandClient } from "../../store/postgres/command-client.ts";
 import { requireStopped, requireUsableSchema } from "../../store/postgres/maintenance.ts";
-import { type Batch, byteLength, type Value } from "./source.ts";
+import { type Batch, byteLength, type CopiedValue } from "./source.ts";
 import { COPIED_TABLES, type CopiedTable } from "./tables.ts";
 
 /** Rows of a table, and sums of what is in them. */
@@ -72,7 +72,7 @@ export class CopyTarget {
   /** Writes the rows of one batch, and that they are written, in one transaction. */
   async write(table: CopiedTable, columns: readonly string[], { rows, lastKey }: Batch): Promise<void> {
     const typed = await this.#columnsOf(table, columns);
-    const arrays = typed.map((_column, index) => rows.map((row) => row[index] as Value));
+    const arrays = typed.map((_column, index) => rows.map((row) => row[index] as CopiedValue));
     const names = columns.join(", ");
     const values = typed.map(({ type }, index) => `$${index + 1}::${type}[]`).join(", ");
     await this.#client.transaction(async () => {

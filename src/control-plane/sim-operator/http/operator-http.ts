@@ -5,7 +5,7 @@ import type { SimType } from "../../../protocol/assets/sim.ts";
 import { type OperatorFailure, SimOperatorError } from "../sim-operator.ts";
 import type { Authorization } from "./authorization.ts";
 import { broken, malformed, refusal, silent, throttled, unreachable } from "./operator-errors.ts";
-import { Outage } from "./outage.ts";
+import { OperatorOutage } from "./outage.ts";
 import { Pauses } from "./pauses.ts";
 import { readJson } from "./read-response.ts";
 import { Refusals } from "./refusals.ts";
@@ -65,7 +65,7 @@ export class OperatorHttp {
   readonly #turns = new Semaphore(MAX_PARALLEL);
   readonly #rates: RequestRates;
   readonly #pauses: Pauses;
-  readonly #outage: Outage;
+  readonly #outage: OperatorOutage;
   readonly #refusals: Refusals;
   readonly #reads = new SharedCalls<OperatorResponse>();
 
@@ -75,7 +75,7 @@ export class OperatorHttp {
     this.#origin = new URL(baseUrl).origin;
     this.#rates = new RequestRates(clock, rates);
     this.#pauses = new Pauses(clock);
-    this.#outage = new Outage(clock, MAX_UNANSWERED);
+    this.#outage = new OperatorOutage(clock, MAX_UNANSWERED);
     this.#refusals = new Refusals(clock);
   }
 

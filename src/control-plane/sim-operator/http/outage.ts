@@ -9,7 +9,7 @@ const MAX_PAUSE_MS = 30_000;
  * Notices an operator that does not answer, so that not every caller waits for it: after some requests in a row nothing is sent for 5
  * to 30 seconds. Then callers try again.
  */
-export class Outage {
+export class OperatorOutage {
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #maxUnanswered: number;
   #unanswered = 0;

@@ -3,7 +3,7 @@ import { orAborted } from "../../../lib/abort.ts";
 import { SimOperatorError } from "../sim-operator.ts";
 import type { Authorization } from "./authorization.ts";
 import { silent } from "./operator-errors.ts";
-import { Outage } from "./outage.ts";
+import { OperatorOutage } from "./outage.ts";
 import { REFUSED_PAUSE_MS } from "./refusals.ts";
 
 export interface Token {
@@ -26,7 +26,7 @@ export class TokenAuthorization implements Authorization {
   readonly #renew: (signal: AbortSignal) => Promise<Token>;
   /** When the last ones began, in monotonic milliseconds. */
   #renewedMs: readonly number[] = [];
-  readonly #outage: Outage;
+  readonly #outage: OperatorOutage;
   #held: { readonly header: string; readonly untilMs: number } | undefined;
   #renewal: Promise<string> | undefined;
   #refused: { readonly error: unknown; readonly untilMs: number } | undefined;
@@ -35,7 +35,7 @@ export class TokenAuthorization implements Authorization {
   constructor(clock: Clock, renew: (signal: AbortSignal) => Promise<Token>) {
     this.#clock = clock;
     this.#renew = renew;
-    this.#outage = new Outage(clock, 1);
+    this.#outage = new OperatorOutage(clock, 1);
   }
 
   async header(signal: AbortSignal): Promise<string> {

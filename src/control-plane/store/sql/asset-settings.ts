@@ -1,6 +1,6 @@
 import { MAX_TAGS } from "../../../protocol/fleets/tags.ts";
 import { MAX_VARIABLES } from "../../../protocol/values/variables.ts";
-import type { AssetSettingsStore, Hold, Sealed, SettingsChange, StoredVariable } from "../asset-settings.ts";
+import type { AssetSettingsStore, Hold, Sealed, AssetSettingsOutcome, StoredVariable } from "../asset-settings.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { Precondition } from "../precondition.ts";
 import { appendAccountEvents } from "./append-events.ts";
@@ -128,7 +128,7 @@ export class SqlAssetSettingsStore implements AssetSettingsStore {
     replace: boolean,
     audit: AuditEntry,
     precondition?: Precondition<ReadonlyMap<string, string>>,
-  ): Promise<SettingsChange> {
+  ): Promise<AssetSettingsOutcome> {
     return this.#executor.transact(() => this.#change(TAGS, assetUuid, changes, replace, audit, precondition));
   }
 
@@ -142,7 +142,7 @@ export class SqlAssetSettingsStore implements AssetSettingsStore {
     replace: boolean,
     audit: AuditEntry,
     precondition?: Precondition<readonly StoredVariable[]>,
-  ): Promise<SettingsChange> {
+  ): Promise<AssetSettingsOutcome> {
     return this.#executor.transact(() => this.#change(VARIABLES, assetUuid, changes, replace, audit, precondition));
   }
 
@@ -156,9 +156,9 @@ export class SqlAssetSettingsStore implements AssetSettingsStore {
     hold: Hold | undefined,
     audit: AuditEntry,
     precondition?: Precondition<Hold | undefined>,
-  ): Promise<SettingsChange> {
+  ): Promise<AssetSettingsOutcome> {
     const lockAsset = this.#lockAsset;
-    return this.#executor.transact(function* (): Work<SettingsChange> {
+    return this.#executor.transact(function* (): Work<AssetSettingsOutcome> {
       const asset = yield* one<LockedAsset>(lockAsset, [assetUuid]);
       if (!asset) return "no_asset";
       const before = yield* one<HoldRow>(FIND_HOLD, [assetUuid]);
@@ -193,7 +193,7 @@ export class SqlAssetSettingsStore implements AssetSettingsStore {
     replace: boolean,
     audit: AuditEntry,
     precondition: Precondition<All> | undefined,
-  ): Work<SettingsChange> {
+  ): Work<AssetSettingsOutcome> {
     // Locked: two changes at the same time would not count each other's entries.
     const asset = yield* one<LockedAsset>(this.#lockAsset, [assetUuid]);
     if (!asset) return "no_asset";

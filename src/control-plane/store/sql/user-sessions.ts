@@ -6,7 +6,7 @@ import {
   type UserSession,
 } from "../../core/people/session.ts";
 import type { User } from "../../core/people/user.ts";
-import { MAX_SESSIONS_PER_USER, type OpenedSession, type UserSessionStore } from "../user-sessions.ts";
+import { MAX_SESSIONS_PER_USER, type OpenedUserSession, type UserSessionStore } from "../user-sessions.ts";
 import type { AuditEntry } from "../audit.ts";
 import { changeWithAudit, recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
@@ -50,7 +50,7 @@ export class SqlUserSessionStore implements UserSessionStore {
     this.#lockUser = `SELECT ${USER_COLUMNS} FROM users u WHERE u.id = ? ${executor.dialect.lockRows}`;
   }
 
-  async openSession(opened: OpenedSession): Promise<boolean> {
+  async openSession(opened: OpenedUserSession): Promise<boolean> {
     return this.#executor.transact(() => this.#open(opened));
   }
 
@@ -74,7 +74,7 @@ export class SqlUserSessionStore implements UserSessionStore {
     });
   }
 
-  *#open({ session, hash, user, replaces, audit }: OpenedSession): Work<boolean> {
+  *#open({ session, hash, user, replaces, audit }: OpenedUserSession): Work<boolean> {
     // Locked: a change of the user that is under way ends the sessions that it sees, and this one would not be among them.
     const row = yield* one<UserRow>(this.#lockUser, [user.id]);
     if (!row || !isUnchanged(toUser(row), user)) return false;
