@@ -9,7 +9,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type Column, renderTable } from "../../lib/terminal/table.ts";
 import { settingsOf } from "../doctor/probe.ts";
 import { describeSetAside, runningRelease } from "../updates/describe.ts";
-import { answerTo, askUpdater, becomeOwnerOf, handOver, layoutReader, readParts } from "../updates/handover.ts";
+import { findAnswer, askUpdater, becomeOwnerOf, handOver, layoutReader, readParts } from "../updates/handover.ts";
 import { type Context, type Register, withCommonOptions } from "./context.ts";
 import { CommandError, EXIT, type ExitCode } from "./exit-code.ts";
 
@@ -96,7 +96,7 @@ async function installRelease(
     const id = askUpdater(stateDir, { action: "install", ...options });
     const since = io.clock.monotonic();
     while (io.clock.monotonic() - since < ANSWER_TIMEOUT_MS) {
-      const answer = answerTo(id, RELEASES_FOLDER);
+      const answer = findAnswer(id, RELEASES_FOLDER);
       if (answer?.ok === false) throw new CommandError(EXIT.wrong, `Refused: ${answer.message} (${answer.code}).`);
       if (answer?.ok === true) {
         if (printer.json) printer.document({ version: answer.version, state: "trial" });

@@ -146,7 +146,7 @@ export function lastRequest(stateDir: string): UpdateRequest | undefined {
 }
 
 /** Returns the updater's answer to a request; `undefined` if it has not answered. */
-export function answerTo(id: string, releasesFolder: string): UpdateAnswer | undefined {
+export function findAnswer(id: string, releasesFolder: string): UpdateAnswer | undefined {
   const answer = tryRead(() => parseAnswer(readFileSync(join(releasesFolder, ANSWER_FILE))));
   return answer?.id === id ? answer : undefined;
 }

@@ -12,7 +12,7 @@ import type { ContainerSummary, Engine } from "../engine/engine.ts";
 import type { LinkStatus } from "../link/ports.ts";
 import type { StoreReader } from "../store/store.ts";
 import { runningRelease } from "./describe.ts";
-import { answerTo, askUpdater, handedLayout, lastRequest, layoutReader } from "./handover.ts";
+import { findAnswer, askUpdater, handedLayout, lastRequest, layoutReader } from "./handover.ts";
 
 const LOOK_INTERVAL_MS = 5_000;
 /** Unanswered after this time, a request is repeated: the device may have lost its power in between. */
@@ -108,7 +108,7 @@ export class TrialWatch {
     const id = askUpdater(stateDir, request);
     const since = clock.monotonic();
     while (!signal.aborted && clock.monotonic() - since < ANSWER_TIMEOUT_MS) {
-      const answer = answerTo(id, releasesFolder);
+      const answer = findAnswer(id, releasesFolder);
       if (answer && !answer.ok) logger.warn({ code: answer.code }, `the updater has refused: ${answer.message}`);
       if (answer) return answer.ok;
       await pause(clock, LOOK_INTERVAL_MS, signal);

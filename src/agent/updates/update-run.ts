@@ -16,7 +16,7 @@ import { toFailure } from "../steps/step-failure.ts";
 import type { UpdateServices } from "./agent-updates.ts";
 import { bringRelease, type PricedRelease, runningDescription, type UpdateProgress } from "./bring-release.ts";
 import { runningRelease } from "./describe.ts";
-import { answerTo, askUpdaterAs, lastRequest } from "./handover.ts";
+import { findAnswer, askUpdaterAs, lastRequest } from "./handover.ts";
 import { readTrialLog } from "./trial-log.ts";
 import { toReleaseFailure } from "./update-failure.ts";
 
@@ -151,7 +151,7 @@ export class AgentUpdateRun {
     const { releasesFolder, program, stateDir, clock } = this.#services;
     const { request, version } = handedOver;
     // In this order: the updater puts a release on trial before it answers.
-    const answer = answerTo(request, releasesFolder);
+    const answer = findAnswer(request, releasesFolder);
     const state = this.#releases();
     // After a restart no process works on a request that is not the last one.
     const isLost = this.#askedAtMs === undefined && lastRequest(stateDir)?.id !== request;
@@ -190,7 +190,7 @@ export class AgentUpdateRun {
       case "confirmed":
         return this.#endConfirmed(version);
       case "refused": {
-        const answer = answerTo(request, this.#services.releasesFolder);
+        const answer = findAnswer(request, this.#services.releasesFolder);
         const refusal = answer?.ok === false ? answer : { code: "failed", message: "the updater refuses the release" };
         return this.#endFailed(toReleaseFailure(refusal, "starting", this.#detailsOf(refusal as ReleaseError)));
       }
