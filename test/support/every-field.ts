@@ -68,6 +68,7 @@ export const FULL: FullSpec = {
   project: "line-3",
   networks: ["frontend", "backend"],
   internal_networks: ["backend"],
+  external_networks: ["frontend"],
   network: "none",
   aliases: ["broker"],
   files: [
@@ -139,6 +140,7 @@ const OTHER: FullSpec = {
   project: "line-4",
   networks: ["backend"],
   internal_networks: ["frontend"],
+  external_networks: ["backend"],
   // It has no other value.
   network: "none",
   aliases: ["mqtt"],
@@ -206,6 +208,7 @@ export const DEFAULTS: Readonly<Record<AppField, unknown>> = {
   project: undefined,
   networks: undefined,
   internal_networks: [],
+  external_networks: [],
   network: undefined,
   aliases: [],
   files: [],

@@ -125,6 +125,15 @@ export const policy = z.strictObject({
       }),
     })
     .prefault({}),
+  external_networks: z
+    .strictObject({
+      allow: engineNames.meta({
+        description:
+          "Networks of the engine that the agent did not make and apps may be on with `external_networks`, by name, or by its beginning and `*`. Apps then reach the containers on them, and are reached by these. The networks of agents, and the engine's own, are never among them.",
+        examples: [["proxy", "shop_*"]],
+      }),
+    })
+    .prefault({}),
   max_files_bytes: z.int().min(65_536).max(MAX_APP_FILES_BYTES).default(DEFAULT_FILES_BYTES).meta({
     description: "Maximum size of the files that come with the apps of one request, unpacked.",
   }),

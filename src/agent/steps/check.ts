@@ -16,6 +16,7 @@ import { secretNotes } from "../core/deployment/secret-notes.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { missingFileFailure } from "./missing-mounts.ts";
+import { externalNetworkFailure } from "./networks.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { findAppPolicyViolation } from "./policy-check.ts";
 import { mustAsk, pullPolicyOf } from "../core/image/pull-decision.ts";
@@ -71,6 +72,8 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
     apps: apps.map(({ name, spec: installed }) => ({ name, hostPorts: hostPortsOf(installed), named: installed })),
   });
   if (refusal) return { failure: toRefusalFailure(await withProcess(refusal, host, signal), "checking") };
+  const missingNetwork = await externalNetworkFailure(context, spec, "checking");
+  if (missingNetwork) return { failure: missingNetwork };
   const mayUse = kept !== undefined || !mustAsk(spec.image, pullPolicyOf(record.action, spec));
   const imageId = image && mayUse ? image.id : undefined;
   // Any other deployment finds out by its image, before its container is made.

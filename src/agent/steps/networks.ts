@@ -37,7 +37,10 @@ export async function prepareNetworks(
   if (owner !== undefined) return await shareNetwork(context, owner, step);
   const wanted = wantedNetworks(context, spec);
   const events: EventContent[] = [];
+  const missing = await externalNetworkFailure(context, spec, step);
+  if (missing) return { request: {}, further: [], events, failure: missing };
   for (const [index, network] of wanted.entries()) {
+    if (network.isExternal) continue;
     const state = await ensureNetwork(context, network);
     if (!isOwn(state, context)) return { request: {}, further: [], events, failure: foreignNetwork(network, step) };
     if (index === 0 && !state.resolvesNames) events.push(runningEvent(step, NO_NAMES));
@@ -45,6 +48,32 @@ export async function prepareNetworks(
   const [first, ...others] = wanted;
   const further = others.map(({ name }) => name);
   return { request: first ? { network: { name: first.name, aliases: namesOf(spec) } } : {}, further, events };
+}
+
+/** Returns why an app cannot be on a network that the agent does not make. */
+export async function externalNetworkFailure(
+  context: NetworkContext,
+  spec: AppSpec,
+  step: Failure["step"],
+): Promise<Failure | undefined> {
+  const { engine, signal } = context;
+  const wanted = wantedNetworks(context, spec).filter(({ isExternal }) => isExternal);
+  for (const { name } of wanted) {
+    const found = await engine.networks.inspect(name, signal);
+    if (!found) return missingNetwork(name, step);
+    // Of this agent or of another one.
+    if (found.labels[LABELS.stateDir] === undefined) continue;
+    const message = `The engine's network ${name} belongs to an edge-agent: apps have it by the name that they give it in \`networks\`.`;
+    return { code: "PolicyDenied", message, step, details: { network: name } };
+  }
+  return undefined;
+}
+
+function missingNetwork(name: string, step: Failure["step"]): Failure {
+  const message =
+    `The engine has no network named ${name}, and the agent does not make it. On the device: docker network create ${name}, or ` +
+    "podman. Or leave it out of `external_networks`, for one that the agent makes for all apps that name it.";
+  return { code: "InvalidRequest", message, step, details: { network: name } };
 }
 
 const NO_NAMES =

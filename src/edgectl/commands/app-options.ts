@@ -57,6 +57,11 @@ export function addAppOptions(command: Command): Command {
       collect(String),
     )
     .option("--internal-network <name>", "one of these networks that leads nowhere else (repeatable)", collect(String))
+    .option(
+      "--external-network <name>",
+      "one of these networks that the engine has, which the device must allow (repeatable)",
+      collect(String),
+    )
     .option("--network-alias <name>", "a further host name of the app on its networks (repeatable)", collect(String))
     .option("--host-network", "use the device's network directly")
     .option("--no-host-network", "do not, whatever was said before")

@@ -88,6 +88,7 @@ const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>
   project: ["project", null],
   networks: ["networks", null],
   "internal-networks": ["internal_networks", null],
+  "external-networks": ["external_networks", null],
   network: ["network", null],
   aliases: ["aliases", null],
   files: ["files", null],
@@ -176,10 +177,11 @@ function isGiven(name: string, { environments }: AppFlags): boolean {
 }
 
 /** What is given takes the place of what the app has: it cannot be on networks and on none. */
-function replacedNetworks({ scalars: { networks, internal_networks: internal, network } }: AppFlags): AppRequest {
+function replacedNetworks({ scalars }: AppFlags): AppRequest {
+  const { networks, internal_networks: internal = null, external_networks: external = null, network } = scalars;
   return {
-    ...(networks !== undefined && { network: null, internal_networks: internal ?? null }),
-    ...(network !== undefined && { networks: null, internal_networks: null }),
+    ...(networks !== undefined && { network: null, internal_networks: internal, external_networks: external }),
+    ...(network !== undefined && { networks: null, internal_networks: null, external_networks: null }),
   };
 }
 

@@ -12,7 +12,7 @@ import { FILE_KEYS, FILE_SECTIONS, type KeyRule, SERVICE_KEYS } from "./keys.ts"
 import { finishSwap } from "./limits.ts";
 import { finishDirectories } from "./local-content.ts";
 import { finishPull, finishRestart } from "./misc.ts";
-import { checkAddresses, checkNetwork, finishNames, finishNetworks } from "./networks.ts";
+import { checkAddresses, checkNetwork, finishNames, finishNetworks, networkName } from "./networks.ts";
 import { mergeProjectFiles } from "./project-files.ts";
 import { type ComposeFile, FurtherNames, ServiceDraft } from "./service.ts";
 import { refuseUnknownKey } from "./unknown.ts";
@@ -109,7 +109,7 @@ export function convertCompose(documents: readonly DocumentNode[], options: Comp
     names: new FurtherNames(),
     addresses: [],
   };
-  for (const network of file.networks.values()) checkNetwork(network);
+  for (const [name, network] of file.networks) checkNetwork(network, networkName(name, file));
   for (const volume of file.volumes.values()) checkVolume(volume);
   for (const content of [...file.configs.values(), ...file.secrets.values()]) checkContent(content);
   if (services.size === 0 && inactive.size === 0) root.refuse("The file has no services.");

@@ -201,7 +201,7 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   memswap_limit: mapped("memory_swap_limit", convertSwap),
   models: REMOVE,
   network_mode: mapped(["host_network", "network"], convertNetworkMode),
-  networks: mapped(["networks", "internal_networks", "aliases"], convertNetworks),
+  networks: mapped(["networks", "internal_networks", "external_networks", "aliases"], convertNetworks),
   oom_kill_disable: refused("Use `mem_limit`."),
   oom_score_adj: REMOVE,
   pid: mapped("pid", convertPid),

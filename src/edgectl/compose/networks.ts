@@ -2,7 +2,7 @@ import type { Place } from "../documents/node.ts";
 import type { Value } from "../documents/value.ts";
 import { CONTENT_FIELDS } from "../../protocol/apps/app-files.ts";
 import { contentOf } from "../documents/file-content.ts";
-import { networkOf } from "../../protocol/apps/app-network.ts";
+import { isEnginesOwn, networkOf } from "../../protocol/apps/app-network.ts";
 import { isService } from "./depends-on.ts";
 import { refuseUnknown } from "./unknown.ts";
 import type { ComposeFile, Converter, ServiceDraft } from "./service.ts";
@@ -136,11 +136,14 @@ export function finishNetworks(service: ServiceDraft, file: ComposeFile): void {
 function addNetwork(name: string, place: Place, service: ServiceDraft, file: ComposeFile): void {
   const own = networkName(name, file);
   service.append("networks", own, place);
-  if (file.networks.get(name)?.fields().get("internal")?.boolean()) service.append("internal_networks", own, place);
+  const network = file.networks.get(name);
+  if (network && isExternal(network) && !isEnginesOwn(own)) service.append("external_networks", own, place);
+  else if (file.networks.get(name)?.fields().get("internal")?.boolean())
+    service.append("internal_networks", own, place);
 }
 
 /** Networks belong to the project unless they have a name of their own, as in compose. */
-function networkName(name: string, { project, networks }: ComposeFile): string {
+export function networkName(name: string, { project, networks }: ComposeFile): string {
   const fields = networks.get(name)?.fields();
   const external = fields?.get("external");
   const externalName = external?.isMap ? external.fields().get("name") : undefined;
@@ -159,8 +162,12 @@ const LAN_DRIVERS = new Set(["macvlan", "ipvlan"]);
 const LAN_ADVICE =
   "An app has no address of its own in the device's network: publish its ports at the device's, or use `network_mode: host` where it has to hear broadcasts.";
 
-/** Checks a network's own definition: the device makes all networks alike. */
-export function checkNetwork(network: Value): void {
+/**
+ * Checks a network's own definition: the device makes all networks alike.
+ *
+ * @param own its name on the device
+ */
+export function checkNetwork(network: Value, own: string): void {
   for (const [key, value] of network.fields()) {
     if (key === "name" || key === "labels") {
       if (key === "labels") value.note("has no effect here.");
@@ -172,9 +179,15 @@ export function checkNetwork(network: Value): void {
           LAN_DRIVERS.has(driver) ? LAN_ADVICE : "Remove it, or use `network_mode: host` in the service.",
         );
     } else if (key === "external") {
-      if (value.isMap || value.boolean())
+      if (!isExternal(network)) continue;
+      if (isEnginesOwn(own))
+        value.refuse(
+          `is the network ${own}, which engines have by themselves.`,
+          "Remove it: the services of this file then share a network of their own.",
+        );
+      else
         value.note(
-          "is the network of this name that the agent's apps share, which is made if it is missing. Containers that the agent does not manage are not on it.",
+          "is the engine's network of this name, which has to be on the device, and which the device must allow (`policy.external_networks.allow`). For one that the agent makes and apps of all files share, write its `name` without external.",
         );
     } else if (key === "internal") {
       // Compose refuses both together too: the network is as it was made.

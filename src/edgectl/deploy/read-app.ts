@@ -21,6 +21,7 @@ export interface AppOptions {
   readonly volume?: readonly Volume[];
   readonly network?: readonly string[];
   readonly internalNetwork?: readonly string[];
+  readonly externalNetwork?: readonly string[];
   readonly networkAlias?: readonly string[];
   readonly hostNetwork?: boolean;
   readonly privileged?: boolean;
@@ -55,6 +56,7 @@ export async function readAppFlags(options: AppOptions, command: readonly string
       ...containerScalars(options),
       ...networkFields(options.network),
       internal_networks: options.internalNetwork,
+      external_networks: options.externalNetwork,
       aliases: options.networkAlias,
     },
     ports: options.port ?? [],

@@ -93,6 +93,10 @@ export function specFields(spec: Spec): Row[] {
       "Internal networks",
       Array.isArray(spec["internal_networks"]) ? spec["internal_networks"].map(text).join(", ") : "",
     ],
+    [
+      "External networks",
+      Array.isArray(spec["external_networks"]) ? spec["external_networks"].map(text).join(", ") : "",
+    ],
     ["Network", typeof spec["network"] === "string" ? text(spec["network"]) : ""],
     ["Host network", spec["host_network"] === true ? "yes" : ""],
     ["Privileged", spec["privileged"] === true ? "yes" : ""],

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { absolutePath, mountTarget } from "../values/absolute-path.ts";
 import { containerOptions, containerOptionsUpdate } from "./container-options.ts";
-import { aliases, internalNetworks, network, networks } from "./app-network.ts";
+import { aliases, externalNetworks, internalNetworks, network, networks } from "./app-network.ts";
 import { appFileUpdates, storedFiles } from "./app-files.ts";
 import { clearable, optional } from "./optional-fields.ts";
 
@@ -124,7 +124,14 @@ const schemas = {
   health_timeout_s: healthTimeout,
 };
 
-const groupSchemas = { project, networks, internal_networks: internalNetworks, network, aliases };
+const groupSchemas = {
+  project,
+  networks,
+  internal_networks: internalNetworks,
+  external_networks: externalNetworks,
+  network,
+  aliases,
+};
 
 export const appExtras = {
   ...optional(schemas),

@@ -38,6 +38,25 @@ export const internalNetworks = z
     examples: [["backend"]],
   });
 
+/** Those that engines have by themselves: on them, apps would reach what no network of theirs leads to. */
+const ENGINES_OWN = new Set(["bridge", "host", "none", "default", "podman"]);
+
+/** Whether engines have a network of this name by themselves. */
+export function isEnginesOwn(network: string): boolean {
+  return ENGINES_OWN.has(network);
+}
+
+export const externalNetworks = z
+  .array(networkName.refine((name) => !isEnginesOwn(name), "is one of the engine's own"))
+  .max(MAX_NETWORKS)
+  .refine((names) => new Set(names).size === names.length, "a network appears twice")
+  .meta({
+    description:
+      "Those of `networks` that are the engine's of this name, which the agent neither makes nor removes, such as one of containers " +
+      "that it does not manage. The device must allow each in `policy.external_networks.allow`.",
+    examples: [["proxy"]],
+  });
+
 /** Before the name of the app whose network it is. */
 const OF_APP = "app:";
 
@@ -90,6 +109,7 @@ export interface NamedOnNetworks {
   readonly aliases?: readonly string[] | undefined;
   readonly networks?: readonly string[] | undefined;
   readonly internal_networks?: readonly string[] | undefined;
+  readonly external_networks?: readonly string[] | undefined;
   readonly network?: string | undefined;
   readonly host_network?: boolean | undefined;
 }
@@ -109,9 +129,11 @@ function namesOf({ name, aliases: further = [] }: NamedOnNetworks): string[] {
 
 function areTogether(one: NamedOnNetworks, other: NamedOnNetworks): boolean {
   const [first, second] = [one, other].map(
-    ({ networks: own, internal_networks: internal = [], network, host_network }) => {
+    ({ networks: own, internal_networks: internal = [], external_networks: external = [], network, host_network }) => {
       const names = host_network || network !== undefined ? [] : (own ?? [""]);
-      return names.map((name) => (internal.includes(name) ? `${name} (internal)` : name));
+      const kindOf = (name: string): string =>
+        internal.includes(name) ? " (internal)" : external.includes(name) ? " (external)" : "";
+      return names.map((name) => `${name}${kindOf(name)}`);
     },
   );
   return first?.some((network) => second?.includes(network)) ?? false;
@@ -123,6 +145,7 @@ interface NetworkFields {
   readonly ports?: readonly unknown[] | undefined;
   readonly networks?: readonly string[] | undefined;
   readonly internal_networks?: readonly string[] | undefined;
+  readonly external_networks?: readonly string[] | undefined;
   readonly network?: string | undefined;
   readonly aliases?: readonly string[] | undefined;
   readonly hostname?: string | undefined;
@@ -134,9 +157,14 @@ interface NetworkFields {
 export function networkIssues(fields: NetworkFields): RequestIssue[] {
   const { host_network, ports = [], networks, network, aliases: names = [] } = fields;
   const issues: RequestIssue[] = [];
-  const { internal_networks: internal = [] } = fields;
-  const stray = internal.find((name) => !networks?.includes(name));
-  if (stray !== undefined) issues.push({ path: "internal_networks", reason: `${stray} is not in networks` });
+  const { internal_networks: internal = [], external_networks: external = [] } = fields;
+  for (const [path, listed] of Object.entries({ internal_networks: internal, external_networks: external })) {
+    const stray = listed.find((name) => !networks?.includes(name));
+    if (stray !== undefined) issues.push({ path, reason: `${stray} is not in networks` });
+  }
+  const both = external.find((name) => internal.includes(name));
+  if (both !== undefined)
+    issues.push({ path: "internal_networks", reason: `${both} is external: it leads where the engine has it lead` });
   if (networks && network) issues.push({ path: "networks", reason: `cannot be combined with network \`${network}\`` });
   if (networks && host_network) issues.push({ path: "networks", reason: "cannot be combined with host_network" });
   if (network && host_network)

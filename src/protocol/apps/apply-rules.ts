@@ -98,18 +98,23 @@ function repeatedAliases(entries: readonly RuledApp[]): ApplyProblem[] {
   });
 }
 
-/** Apps that do not agree on whether a network is internal would not meet there. */
+const NETWORK_KINDS = ["internal", "external"] as const;
+
+/** Apps that do not agree on whether a network is internal, or external, would not meet there. */
 function contradictingNetworks(entries: readonly RuledApp[]): ApplyProblem[] {
-  const first = new Map<string, { readonly app: string; readonly isInternal: boolean }>();
-  return entries.flatMap(({ app: { name, networks = [], internal_networks: internal = [] } }, index) =>
-    networks.flatMap((network) => {
-      const isInternal = internal.includes(network);
-      const other = first.get(network) ?? { app: name, isInternal };
-      first.set(network, other);
-      if (other.isInternal === isInternal) return [];
-      const message = `the network ${network} is ${isInternal ? "" : "not "}internal here, unlike in the app ${other.app}`;
-      return [{ path: ["apps", index, "app", "internal_networks"], message }];
-    }),
+  const first = new Map<string, { readonly app: string; readonly isOfKind: boolean }>();
+  return entries.flatMap(({ app }, index) =>
+    (app.networks ?? []).flatMap((network) =>
+      NETWORK_KINDS.flatMap((kind) => {
+        const isOfKind = app[`${kind}_networks`]?.includes(network) ?? false;
+        const key = `${kind} ${network}`;
+        const other = first.get(key) ?? { app: app.name, isOfKind };
+        first.set(key, other);
+        if (other.isOfKind === isOfKind) return [];
+        const message = `the network ${network} is ${isOfKind ? "" : "not "}${kind} here, unlike in the app ${other.app}`;
+        return [{ path: ["apps", index, "app", `${kind}_networks`], message }];
+      }),
+    ),
   );
 }
 

@@ -90,6 +90,8 @@ export function containerOptionsSuite(name: string, setUp: () => Promise<EngineU
             capabilities: { allow: ["ALL"] },
             security_opt: { allow: ["seccomp=unconfined"] },
             host_pid: true,
+            external_networks: { allow: ["*"] },
+            external_volumes: { allow: ["*"] },
             host_ipc: true,
             mounts: { allow: [], deny: [] },
             registries: { allow: [] },
@@ -177,6 +179,26 @@ export function containerOptionsSuite(name: string, setUp: () => Promise<EngineU
       await waitFor("the app to be found", async () =>
         (await engine.tailLogs(other, 100, unaborted)).join("\n").includes("found"),
       );
+    });
+
+    test("external: an app has a network and a volume that are there, and both are read back", async () => {
+      const [network, volume] = [uniqueName("net"), uniqueName("volume")];
+      const container = { image: image.reference, labels: {}, target: "/nothing" };
+      onTestFinished(async () => {
+        await engine.networks.remove(network, unaborted);
+        await engine.volumes.remove(volume, unaborted);
+      });
+      await engine.networks.create({ name: network, labels: {} }, unaborted);
+      await engine.volumes.create({ name: volume, labels: {}, container }, unaborted);
+      const volumes = [{ external: volume, target: "/data", readonly: false }];
+      const spec = specWith({ volumes, networks: [network], external_networks: [network] });
+      const id = await create(spec);
+      const { Mounts: mounts, NetworkSettings: settings } = (await inspect(id)) as unknown as InspectedNetworks & {
+        readonly Mounts: object;
+      };
+      expect(mounts).toMatchObject([{ Type: "volume", Name: volume, Destination: "/data" }]);
+      expect(Object.keys(settings.Networks)).toEqual([network]);
+      expect(await readBack(id, spec)).toEqual(spec);
     });
 
     test("internal_networks: the engine has them lead nowhere, and others of the same name lead out", async () => {

@@ -9,6 +9,14 @@ import { AgentRig, type RigConfig } from "../../support/agent-rig.ts";
 const IMAGE = "example/app:1";
 const BROKEN = "example/app:2";
 const SHARED = "edge-agent";
+const STATE_DIR = "/var/lib/edge-agent";
+const OPEN = {
+  privileged: true,
+  host_network: true,
+  mounts: { allow: [], deny: [] },
+  registries: { allow: [] },
+  external_networks: { allow: ["*"] },
+};
 const signal = new AbortController().signal;
 
 function rigWith(config: Partial<RigConfig> = {}): AgentRig {
@@ -141,6 +149,47 @@ describe("apps of a device", () => {
     expect(await change(rig, "app", "update", { internal_networks: null })).toMatchObject({ status: "Success" });
     expect(networksOf(rig, "app")).toEqual(["edge-agent.a", "edge-agent.b"]);
     expect(rig.engine.networks.names.toSorted()).toEqual(["edge-agent.a", "edge-agent.b"]);
+  });
+
+  it("are on networks of the engine that the policy allows, which are neither made nor removed", async () => {
+    await using rig = rigWith({ policy: OPEN });
+    await rig.engine.networks.create({ name: "proxy", labels: {} }, signal);
+    const both = { networks: ["proxy", "own"], external_networks: ["proxy"] };
+    expect(await deploy(rig, "app", both)).toMatchObject({ status: "Success" });
+    expect(networksOf(rig, "app")).toEqual(["proxy", "edge-agent.own"]);
+    await deploy(rig, "other", { networks: ["proxy"] });
+    expect(networksOf(rig, "other")).toEqual(["edge-agent.proxy"]);
+    await change(rig, "app", "remove");
+    await change(rig, "other", "remove");
+    expect(rig.engine.networks.names).toEqual(["proxy"]);
+  });
+
+  it.each([
+    ["is missing", "gone", "InvalidRequest", "On the device: docker network create gone"],
+    ["is this agent's", "edge-agent.own", "PolicyDenied", "belongs to an edge-agent"],
+    ["is another agent's", "edge-agent-1234.own", "PolicyDenied", "belongs to an edge-agent"],
+  ])("are refused by a dry run and a deployment where one %s", async (_, name, code, text) => {
+    await using rig = rigWith({ policy: OPEN });
+    for (const [own, stateDir] of Object.entries({ "edge-agent.own": STATE_DIR, "edge-agent-1234.own": "/other" }))
+      await rig.engine.networks.create({ name: own, labels: { [LABELS.stateDir]: stateDir } }, signal);
+    const { names } = rig.engine.networks;
+    const message = expect.stringContaining(text) as string;
+    for (const dry_run of [true, false]) {
+      const spec = { name: "app", image: IMAGE, networks: [name], external_networks: [name] };
+      rig.deployments.deploy(`d-${dry_run}`, spec, { dry_run });
+      expect(await rig.untilEnd(`d-${dry_run}`)).toMatchObject({ status: "Fail", step: "checking", code, message });
+    }
+    expect(rig.engine.networks.names).toEqual(names);
+  });
+
+  it("do not join a network of the engine again that is gone, nor make it", async () => {
+    await using rig = rigWith({ policy: OPEN });
+    await rig.engine.networks.create({ name: "proxy", labels: {} }, signal);
+    await deploy(rig, "app", { networks: ["proxy"], external_networks: ["proxy"] });
+    await change(rig, "app", "stop");
+    rig.engine.networks.delete("proxy");
+    expect(await change(rig, "app", "start")).toMatchObject({ status: "Fail", code: "InvalidRequest" });
+    expect(rig.engine.networks.names).toEqual([]);
   });
 
   it("change networks by an update, and get theirs back where it fails", async () => {

@@ -72,6 +72,11 @@ describe("a network", () => {
     ["is internal for all", [on("a", true), on("b", true)], []],
     ["is internal for none", [on("a", false), on("b", false)], []],
     ["is internal for some", [on("a", true), on("b", false), on("c", true)], ["apps[1].app.internal_networks"]],
+    [
+      "is external for some",
+      [app("a", { networks: ["back"], external_networks: ["back"] }), on("b", false)],
+      ["apps[1].app.external_networks"],
+    ],
   ])("that %s of its apps is refused where they would not meet", (_, apps, paths) => {
     expect(problems({ apps }).map(({ path }) => path)).toEqual(paths);
   });

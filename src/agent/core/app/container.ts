@@ -94,7 +94,7 @@ export function canonicalSpec(spec: AppSpec): string {
 /** Returns the optional fields that differ from their defaults, in fixed order, for the `extras` label. */
 export function extrasOf(spec: AppSpec): Partial<AppSpec> {
   const { command, cpu_limit, memory_limit, devices = [], healthcheck, restart_policy, pull, health_timeout_s } = spec;
-  const { networks, internal_networks = [], network, aliases = [], project, files = [] } = spec;
+  const { networks, internal_networks = [], external_networks = [], network, aliases = [], project, files = [] } = spec;
   return {
     ...(command && { command }),
     ...(cpu_limit !== undefined && { cpu_limit }),
@@ -108,6 +108,7 @@ export function extrasOf(spec: AppSpec): Partial<AppSpec> {
     ...(project !== undefined && { project }),
     ...(networks && { networks }),
     ...(internal_networks.length > 0 && { internal_networks: internal_networks.toSorted() }),
+    ...(external_networks.length > 0 && { external_networks: external_networks.toSorted() }),
     ...(network && { network }),
     ...(aliases.length > 0 && { aliases }),
     ...volumeExtras(spec),

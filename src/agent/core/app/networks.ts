@@ -5,7 +5,7 @@ export const NETWORK_LABEL = "io.edge-agent.network";
 
 const SHARED = "";
 
-/** A network of the engine that the agent keeps for its apps. */
+/** A network of the engine that an app is on. */
 export interface AppNetwork {
   /** As in a specification; empty for the one that apps share. */
   readonly network: string;
@@ -13,6 +13,8 @@ export interface AppNetwork {
   readonly name: string;
   /** Whether it leads nowhere else. */
   readonly isInternal: boolean;
+  /** Whether the agent neither makes nor removes it. */
+  readonly isExternal: boolean;
 }
 
 /**
@@ -22,20 +24,21 @@ export interface AppNetwork {
  * @param prefix distinguishes the networks of this agent: see `enginePrefix`
  */
 export function networksOf(
-  { host_network, networks, internal_networks: internal = [], network }: NetworkSpec,
+  { host_network, networks, internal_networks: internal = [], external_networks: external = [], network }: NetworkSpec,
   prefix: string,
 ): readonly AppNetwork[] {
   if (host_network || network !== undefined) return [];
-  if (!networks) return [{ network: SHARED, name: prefix, isInternal: false }];
+  if (!networks) return [{ network: SHARED, name: prefix, isInternal: false, isExternal: false }];
   const all = networks.map((own) => {
     const isInternal = internal.includes(own);
+    if (external.includes(own)) return { network: own, name: own, isInternal, isExternal: true };
     // An engine cannot change a network, so the two kinds are apart.
-    return { network: own, name: `${prefix}${isInternal ? "-internal" : ""}.${own}`, isInternal };
+    return { network: own, name: `${prefix}${isInternal ? "-internal" : ""}.${own}`, isInternal, isExternal: false };
   });
   return [...all.filter(({ isInternal }) => !isInternal), ...all.filter(({ isInternal }) => isInternal)];
 }
 
-type NetworkSpec = Pick<AppSpec, "host_network" | "networks" | "internal_networks" | "network">;
+type NetworkSpec = Pick<AppSpec, "host_network" | "networks" | "internal_networks" | "external_networks" | "network">;
 
 /**
  * Returns the names of networks that a container lacks.

@@ -38,6 +38,8 @@ export interface Policy {
   readonly security_opt?: { readonly allow: readonly string[] } | undefined;
   /** Volumes of the engine that apps may have by their own names, or the beginning of these and `*`; not set for none. */
   readonly external_volumes?: { readonly allow: readonly string[] } | undefined;
+  /** Networks of the engine that apps may be on, named in the same way; not set for none. */
+  readonly external_networks?: { readonly allow: readonly string[] } | undefined;
   /** Maximum bytes of the files of one request, unpacked; not set for the default. */
   readonly max_files_bytes?: number | undefined;
   /** Maximum bytes of the log files of one app; not set for the default. */

@@ -36,7 +36,8 @@ export function findOptionViolation(spec: AppSpec, policy: Policy): PolicyViolat
     findSecurityViolation(spec, policy) ??
     findNamespaceViolation(spec, policy) ??
     findDeviceRuleViolation(spec, policy) ??
-    findExternalVolumeViolation(spec, policy)
+    findExternalVolumeViolation(spec, policy) ??
+    findExternalNetworkViolation(spec, policy)
   );
 }
 
@@ -70,9 +71,9 @@ function findSysctlViolation({ sysctls = {} }: AppSpec, policy: Policy): PolicyV
     : notAllowed("policy.sysctls.allow", `apps to set the kernel parameter ${denied}`, denied);
 }
 
-function notAllowed(rule: string, what: string, entry: string): PolicyViolation {
+function notAllowed(rule: string, what: string, entry: string, instead?: string): PolicyViolation {
   const message = `This device does not allow ${what}. To allow it, list ${entry} in \`${rule}\` of the device's configuration.`;
-  return { rule, message };
+  return { rule, message: instead === undefined ? message : `${message} ${instead}` };
 }
 
 function findLogViolation({ log }: AppSpec, { max_log_bytes = MAX_LOG_BYTES }: Policy): PolicyViolation | undefined {
@@ -117,6 +118,18 @@ function findExternalVolumeViolation(spec: AppSpec, { external_volumes: rule }: 
     denied &&
     notAllowed("policy.external_volumes.allow", `apps to mount the engine's volume ${denied.external}`, denied.external)
   );
+}
+
+function findExternalNetworkViolation(spec: AppSpec, { external_networks: rule }: Policy): PolicyViolation | undefined {
+  const denied = spec.external_networks?.find((name) => !isEngineName(name, rule?.allow ?? []));
+  return denied === undefined
+    ? undefined
+    : notAllowed(
+        "policy.external_networks.allow",
+        `apps on the engine's network ${denied}`,
+        denied,
+        "Without `external_networks`, the agent makes a network of this name for all apps that name it.",
+      );
 }
 
 /** @param allow names; one that ends with `*` stands for all that begin so */

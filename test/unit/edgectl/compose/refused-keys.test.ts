@@ -92,6 +92,7 @@ describe("what a service cannot have is refused by line", () => {
     ["volumes: {a: {driver: nfs}}", "must be local"],
     ["networks: {a: {driver: macvlan}}", "must be bridge. An app has no address of its own in the device's network"],
     ["networks: {a: {driver: overlay}}", "must be bridge. Remove it"],
+    ["networks: {a: {external: {name: bridge}}}", "is the network bridge, which engines have by themselves"],
     ["networks: {a: {internal: true, external: true}}", "cannot be said of an external network"],
     ["networks: {a: {driver_opts: {x: y}}}", "networks.a.driver_opts"],
     ["secrets: {a: {external: true}}", "secrets.a.external"],

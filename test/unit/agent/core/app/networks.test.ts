@@ -16,6 +16,8 @@ describe("the networks of an app", () => {
     [{}, ["p"]],
     [{ networks: ["a", "b"] }, ["p.a", "p.b"]],
     [{ networks: ["a", "b"], internal_networks: ["a"] }, ["p.b", "p-internal.a"]],
+    // An internal one leads no published port.
+    [{ networks: ["a", "b", "c"], internal_networks: ["a"], external_networks: ["b"] }, ["b", "p.c", "p-internal.a"]],
     [{ network: "none" }, []],
     [{ host_network: true }, []],
   ])("of %j are %j", (fields, names) => {
@@ -52,6 +54,10 @@ describe("the networks of an app", () => {
     [{ networks: ["a"], network: "none" }, "networks"],
     [{ networks: ["a"], internal_networks: ["b"] }, "internal_networks"],
     [{ internal_networks: ["b"] }, "internal_networks"],
+    [{ external_networks: ["b"] }, "external_networks"],
+    [{ networks: ["a"], internal_networks: ["a"], external_networks: ["a"] }, "internal_networks"],
+    [{ networks: ["bridge"], external_networks: ["bridge"] }, "external_networks[0]"],
+    [{ networks: ["podman"], external_networks: ["podman"] }, "external_networks[0]"],
     [{ networks: ["a"], host_network: true }, "networks"],
     [{ network: "none", host_network: true }, "network"],
     [{ network: "none", ports: [{ host_port: 30_000, target_port: 80 }] }, "ports"],

@@ -23,11 +23,17 @@ test.each([
   [["shop_db"], true],
   [["shop_*"], true],
   [["*"], true],
-])("with %j in external_volumes.allow, the engine's volume shop_db is allowed: %j", (allow, isAllowed) => {
-  const volumes = [{ external: "shop_db", target: "/data" }];
-  const denied = violation({ volumes, privileged: true }, { external_volumes: { allow } });
-  expect(denied?.rule).toBe(isAllowed ? undefined : "policy.external_volumes.allow");
-});
+])(
+  "with %j in external_volumes.allow, the engine's volume shop_db is allowed, and likewise its network: %j",
+  (allow, isAllowed) => {
+    const volumes = [{ external: "shop_db", target: "/data" }];
+    const denied = violation({ volumes, privileged: true }, { external_volumes: { allow } });
+    expect(denied?.rule).toBe(isAllowed ? undefined : "policy.external_volumes.allow");
+    const networks = { networks: ["shop_db"], external_networks: ["shop_db"] };
+    const off = violation({ ...networks, privileged: true }, { external_networks: { allow } });
+    expect(off?.rule).toBe(isAllowed ? undefined : "policy.external_networks.allow");
+  },
+);
 
 describe("the policy on the options of a container", () => {
   test("allows by default what engines give to every container, and what takes rights away", () => {
