@@ -13,9 +13,14 @@ const HOST_PORTS = 2768;
 export async function freeHostPort(): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt++) {
     const port = FIRST_HOST_PORT + Math.floor(Math.random() * HOST_PORTS);
-    if ((await reserve(port)) && (await claim(port)) !== undefined) return port;
+    if (await reserveHostPort(port)) return port;
   }
   throw new Error("no free port between 30000 and 32767");
+}
+
+/** Reserves a port that apps may publish, for this process until it exits, unless it is taken. */
+export async function reserveHostPort(port: number): Promise<boolean> {
+  return (await reserve(port)) && (await claim(port)) !== undefined;
 }
 
 /** Returns whether nothing listens on the TCP port. */

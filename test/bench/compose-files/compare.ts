@@ -1,6 +1,6 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { isDeepStrictEqual, parseArgs } from "node:util";
+import { parseArgs } from "node:util";
 import { basename, dirname, join } from "node:path";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
 import { enginePrefix } from "../../../src/agent/engine/engine-prefix.ts";
@@ -11,7 +11,8 @@ import { buildGroupRequest } from "../../../src/edgectl/group/request.ts";
 import { readGroupFile } from "../../../src/edgectl/group-file/read-group.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { parseNewAppSpec } from "../../../src/protocol/apps/app-spec.ts";
-import { comparable, type Inspected } from "../../support/compose/inspected.ts";
+import { differences } from "../../support/compose/differences.ts";
+import type { Inspected } from "../../support/compose/inspected.ts";
 import { run, succeed } from "../../support/command.ts";
 import { dockerSocket } from "../../support/docker-socket.ts";
 import { engineRequest, loadImage, uniqueName, webImage } from "../../support/images.ts";
@@ -31,34 +32,6 @@ const { values, positionals } = parseArgs({
 });
 
 const unaborted = new AbortController().signal;
-
-/** Where both have something mounted. A directory beside the file is mounted by compose, and its files by the agent. */
-function mountsOf({ Mounts }: Inspected): string[] {
-  return Mounts.map(({ Destination }) => String(Destination));
-}
-
-function isMounted(path: string, mounts: readonly string[]): boolean {
-  return mounts.some((other) => other === path || other.startsWith(`${path}/`));
-}
-
-/** Without the ports of the device, which are mapped, and the mounts, which are compared apart. */
-function noticed(inspected: Inspected): Readonly<Record<string, unknown>> {
-  const { Mounts: _apart, PortBindings: ports, ...others } = comparable(inspected);
-  const bindings = Object.entries((ports ?? {}) as Record<string, readonly { readonly HostIp?: string }[]>);
-  const published = bindings.map(([port, at]) => `${port} ${at.map(({ HostIp = "" }) => HostIp).join()}`);
-  return { ...others, published: published.toSorted() };
-}
-
-function differences(composed: Inspected, own: Inspected): string[] {
-  const [first, second] = [noticed(composed), noticed(own)];
-  const keys = Object.keys(first).filter((key) => !isDeepStrictEqual(first[key], second[key]));
-  const [theirs, ours] = [mountsOf(composed), mountsOf(own)];
-  const unmounted = theirs.filter((path) => !isMounted(path, ours));
-  return [
-    ...keys.map((key) => `${key}: ${JSON.stringify(first[key])} with compose, ${JSON.stringify(second[key])} here`),
-    ...unmounted.map((path) => `nothing is mounted at ${path} here`),
-  ];
-}
 
 async function compareStack(
   path: string,
@@ -118,7 +91,9 @@ async function compareStack(
       const id = await engine.createContainer({ ...request, ...network, name: `${project}-${app.name}` }, unaborted);
       created.push(id);
       const ids = (await compose("ps", "-q", app.name)).trim();
-      found.push(...differences(await inspect(ids), await inspect(id)).map((text) => `${app.name}: ${text}`));
+      found.push(
+        ...differences(await inspect(ids), await inspect(id), dirname(path)).map((text) => `${app.name}: ${text}`),
+      );
     }
   } finally {
     for (const id of created) await engineRequest(socket, "DELETE", `/containers/${id}?force=1&v=1`);

@@ -22,6 +22,9 @@ const HOST =
   "CapAdd CapDrop GroupAdd PidsLimit SecurityOpt Tmpfs ReadonlyRootfs ShmSize Ulimits Sysctls ExtraHosts Dns Init Memory MemorySwap " +
   "NanoCpus Devices DeviceCgroupRules RestartPolicy PortBindings Privileged IpcMode PidMode CgroupnsMode OomKillDisable Runtime";
 
+/** Of docker-compose and of the agent. */
+const OWN_LABELS = /^(?:com\.docker\.compose|io\.edge-agent)\./;
+
 /** Nothing and what is empty mean the same; lists whose order an app cannot notice are sorted. */
 function normal(key: string, value: unknown): unknown {
   if (value === undefined || value === null || value === "" || value === false) return undefined;
@@ -58,7 +61,7 @@ export function comparable({ Config, HostConfig, Mounts }: Inspected): Readonly<
     ...Object.fromEntries(HOST.split(" ").map((key) => [key, normal(key, HostConfig[key])])),
     // Both put the others on a network of their own.
     NetworkMode: ["host", "none"].includes(mode) || mode.startsWith("container:") ? mode : undefined,
-    Labels: Object.fromEntries(Object.entries(Config.Labels ?? {}).filter(([name]) => name.startsWith("com.example."))),
+    Labels: Object.fromEntries(Object.entries(Config.Labels ?? {}).filter(([name]) => !OWN_LABELS.test(name))),
     Mounts: Mounts.map(({ Type, Source, Destination, RW }) => ({ Type, Source, Destination, RW })),
   };
 }

@@ -43,6 +43,21 @@ export async function sleeperImage(version: string = "1", labels?: ImageConfig["
   });
 }
 
+/**
+ * Stands in for a public image: runs forever whatever the arguments are, and serves its version on `WEB_PORT`.
+ *
+ * @param version each version is a different image
+ */
+export async function standInImage(version: string = "1"): Promise<Image> {
+  return fromScript(`exec httpd -f -p ${WEB_PORT} -h /www`, {
+    files: [
+      { path: "www/", directory: true },
+      { path: "www/index.html", content: `version ${version}\n` },
+    ],
+    config: { Entrypoint: ["/bin/sh", "/main.sh"], Cmd: [] },
+  });
+}
+
 /** Runs forever. Sets every image option that containers inherit. */
 export async function fullyConfiguredImage(labels: Readonly<Record<string, string>>): Promise<Image> {
   return fromScript("exec sleep 2147483", {
