@@ -233,7 +233,7 @@ class Extension {
     const place = service.entries.find(({ key }) => key === "extends")?.place;
     const value = new Value(node, this.#problems, `services.${name}.extends`, place);
     const base = this.#baseOf(value, from, chain);
-    if (!base) return own;
+    if (!base) return withoutMissingImage(own);
     try {
       return this.#merger.services(base, own);
     } catch (error) {
@@ -247,7 +247,9 @@ class Extension {
     if (value.isMap) refuseUnknown(fields, ["service", "file"]);
     const name = value.isMap ? fields.get("service")?.text() : value.text();
     if (name === undefined) return value.isMap ? value.refuse("needs `service`.") : undefined;
-    const fileName = fields.get("file")?.text();
+    const fileField = fields.get("file");
+    const fileName = fileField?.text();
+    if (fileField && fileName === undefined) return undefined;
     const file = fileName === undefined ? from : this.#file(posix.join(from.directory, fileName), value);
     if (!file) return undefined;
     const id = `${file.name}#${name}`;
@@ -267,6 +269,13 @@ class Extension {
     }
     return this.#files.get(name);
   }
+}
+
+/** What a service lacks may be in the one that it extends, which was refused: its image is not said to be missing. */
+function withoutMissingImage(service: MapNode): MapNode {
+  if (valueOf(service, "image")) return service;
+  const { place } = service;
+  return withEntry(service, "image", { kind: "scalar", place, value: "", source: "", isRefused: true });
 }
 
 function withEntry(map: MapNode, key: string, value: DocumentNode): MapNode {

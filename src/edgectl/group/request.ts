@@ -87,6 +87,11 @@ function addIssue(draft: Draft, path: string, reason: string, problems: Problems
     return;
   }
   const field = path.replace(/^apps\[\d+\]\.app\.?/, "");
+  if (field === "name" && app.isService) {
+    const name = `its app would be called ${app.name}, with ${app.name.length} characters: a name ${reason}`;
+    problems.add(app.place, `${app.path}: ${name}.`, "Choose a shorter name of the project (`name`, or --project).");
+    return;
+  }
   const port = rest[0] === "ports" && typeof rest[1] === "number" ? app.ports[rest[1]] : undefined;
   problems.add(port?.place ?? app.placeOf(rest), `${app.path}: \`${field}\` ${reason}.`);
 }

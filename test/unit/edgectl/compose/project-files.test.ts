@@ -81,6 +81,13 @@ describe("several files", () => {
 });
 
 describe("extends", () => {
+  test("with a file that is refused is one problem, and neither a circle nor a missing image", () => {
+    const unset = convert("services:\n  web:\n    extends: {service: web, file: '${ROOT}/x.yaml'}\n");
+    expect(unset.problems).toEqual([expect.stringContaining("uses the variable ROOT, which is not set")]);
+    const none = convert("services: {a: {extends: {file: none.yaml, service: x}, labels: {a: b}}}");
+    expect(none.problems).toEqual([expect.stringContaining("none.yaml, which is not a file here")]);
+  });
+
   test("takes the rest from a service of this file", () => {
     const text = `${WEB}    environment: {A: 1}\n  other:\n    extends: web\n    image: other:1\n    environment: {B: 2}\n`;
     expect(convert(text).apps["other"]).toEqual({

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { nameApps } from "../../../../src/edgectl/group/app-names.ts";
 import { mapPorts } from "../../../../src/edgectl/group/map-ports.ts";
+import { buildGroupRequest, checkGroupRequest } from "../../../../src/edgectl/group/request.ts";
 import { Problems } from "../../../../src/edgectl/documents/problems.ts";
 import { sharedName } from "../../../../src/protocol/apps/app-network.ts";
 import { parseNewAppSpec } from "../../../../src/protocol/apps/app-spec.ts";
@@ -25,6 +26,21 @@ function appsOf(project: string, service: string, installed: Parameters<typeof n
 }
 
 describe("the apps of services", () => {
+  test("whose names would be too long are refused with the name and what to shorten", () => {
+    const { draft: services } = convert("services:\n  gateway-bridge-basicstation: {image: 'x:1'}\n", {
+      project: "p".repeat(40),
+    });
+    const draft = nameApps(services ?? { project: "", apps: [], options: {} });
+    const problems = new Problems("f");
+    const flags = { prune: false, adopt: false, keep: false };
+    checkGroupRequest(buildGroupRequest(draft, [], flags, {}), draft, problems);
+    expect(problems.problemDocuments.map(({ line, message }) => `${line}: ${message}`)).toEqual([
+      expect.stringMatching(
+        /^2: .* would be called p{40}\.gateway-bridge-basicstation, with 68 characters: .*--project/,
+      ),
+    ]);
+  });
+
   test("have the project in their names, and their service's name on the project's network", () => {
     const { apps } = named("gw");
     expect(
