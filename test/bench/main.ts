@@ -26,6 +26,7 @@ import { fleetLoss } from "./service/fleet-loss.ts";
 import { fleetShared } from "./service/fleet-shared.ts";
 import { floods } from "./service/floods.ts";
 import { judgement } from "./service/judgement.ts";
+import { pages } from "./service/pages/pages.ts";
 import { rollout } from "./service/rollout.ts";
 import { usageYear } from "./service/usage-year.ts";
 import { small } from "./small/small.ts";
@@ -55,6 +56,7 @@ const BENCHES: readonly Bench[] = [
   returnOfAFleet,
   assetRead,
   assetList,
+  pages,
   usageYear,
   sizesOfAYear,
   fleet,

@@ -117,6 +117,7 @@ import { MAX_METRIC_ASSETS } from "../../src/control-plane/api/history/device-me
 import { MAX_HEALTH_AGE_S, MAX_HEALTH_AHEAD_S, OLD_HEALTH_ROW_S } from "../../src/control-plane/core/health-days.ts";
 import { HEALTH_KEPT_DAYS, QUARTER_ROWS_KEPT_DAYS } from "../../src/control-plane/store/health.ts";
 import { HEALTH_REPORT_ROW_S } from "../../src/protocol/link/health-rows.ts";
+import { MAX_SCANNED_ASSETS } from "../../src/control-plane/store/assets.ts";
 import { MAX_SCANNED } from "../../src/control-plane/store/deployment-lists.ts";
 import { MAX_HISTORY_DAYS, MAX_SUMMARY_DAYS } from "../../src/protocol/assets/connectivity.ts";
 import { MAX_USAGE_DAYS } from "../../src/protocol/assets/usage.ts";
@@ -141,6 +142,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "request body with files of an app": `${kib(MAX_APP_REQUEST_BYTES)}, ${kib(MAX_REQUEST_BYTES)} without the files`,
   "values in a request body": `${count(JSON_LIMITS.request.maxValues)}, nested ${MAX_NESTING_DEPTH} deep`,
   "specifications behind one page of deployments": mib(MAX_PAGE_BYTES),
+  "assets looked at for one page of a filtered list": count(MAX_SCANNED_ASSETS),
   "deployments looked at for one page of the account's": count(MAX_SCANNED),
   "alerts looked at for one page of a list": count(MAX_SCANNED_ALERTS),
   "rows of one bulk request, time for them": `${count(MAX_BULK_ROWS)}, ${seconds(MAX_BULK_MS)}`,

@@ -49,6 +49,15 @@ export interface AssetFilter {
   readonly selector?: readonly SelectorTerm[] | undefined;
 }
 
+/** Number of assets that one page of a filtered list looks at. Where fewer match than a page holds, the page is shorter. */
+export const MAX_SCANNED_ASSETS = 10_000;
+
+export interface AssetPage {
+  readonly assets: readonly AssetWithState[];
+  /** Position of the next page; `undefined` on the last page. A page with few assets, or none, may have one. */
+  readonly next: AssetCursor | undefined;
+}
+
 /** What the state of assets depends on besides what is stored. */
 export interface StateTime extends AttentionTime {
   /** Service time: an instance whose lease has lapsed by then holds no session. */
@@ -122,14 +131,17 @@ export interface AssetStore {
   ): Promise<RegisterResult>;
   /** Returns what `registerAsset` would. Stores nothing. */
   checkAsset(asset: Asset): Promise<RegisterResult>;
-  /** Returns at most `limit` of the account's assets after `after`, in the order of the filter, then by UUID. */
+  /**
+   * Returns at most `limit` of the account's assets after `after`, in the order of the filter, then by UUID; fewer if
+   * `MAX_SCANNED_ASSETS` is reached.
+   */
   listAssets(
     accountId: string,
     filter: AssetFilter,
     limit: number,
     after: AssetCursor | undefined,
     time: StateTime,
-  ): Promise<readonly AssetWithState[]>;
+  ): Promise<AssetPage>;
   /** Returns those of the account's assets that match the selector. */
   findMatching(
     accountId: string,

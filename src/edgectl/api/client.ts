@@ -111,15 +111,17 @@ export interface Page<T> {
   readonly next: string | null;
 }
 
-/** Fetches one page, or with `all` all pages from the cursor on. @returns the items and the cursor of the next page */
+/**
+ * Fetches one page, or with `all` all pages from the cursor on. A page without items is none: the service looks at so many rows
+ * for a page that is filtered. @returns the items and the cursor of the next page
+ */
 export async function fetchPages<T>(
   fetchPage: (cursor: string | undefined) => Promise<Page<T>>,
   options: { readonly cursor: string | undefined; readonly all: boolean },
 ): Promise<Page<T>> {
   let page = await fetchPage(options.cursor);
-  if (!options.all) return page;
   const items = [...page.items];
-  while (page.next !== null) {
+  while (page.next !== null && (options.all || items.length === 0)) {
     const cursor = page.next;
     page = await fetchPage(cursor);
     items.push(...page.items);
@@ -127,5 +129,5 @@ export async function fetchPages<T>(
       throw new Failure("The server keeps sending the same page.", { exitCode: EXIT.failed });
     }
   }
-  return { items, next: null };
+  return { items, next: page.next };
 }

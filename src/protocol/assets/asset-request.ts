@@ -8,7 +8,7 @@ import {
   serialNumberSchema,
 } from "./asset.ts";
 import { attentionReasonSchema } from "./attention.ts";
-import { cursorSchema, integerString, MAX_UNIX_SECONDS } from "../values/scalars.ts";
+import { booleanString, cursorSchema, integerString, MAX_UNIX_SECONDS } from "../values/scalars.ts";
 import { selectorSchema } from "../fleets/selector.ts";
 import { MAX_PAGE_SIZE } from "../limits.ts";
 import { networkGroupSchema, proSimRegistrationSchema, superSimRegistrationSchema } from "./sim.ts";
@@ -130,14 +130,8 @@ export const assetListQuerySchema = z.strictObject({
   updated_since: integerString(0, MAX_UNIX_SECONDS).optional().meta({
     description: "Only assets whose `updated_at` is this time or later. Unix seconds. Not with `sort` by registration.",
   }),
-  connected: z
-    .enum(["true", "false"])
-    .optional()
-    .meta({ description: "Only assets whose device is connected, or is not." }),
-  accepted: z
-    .enum(["true", "false"])
-    .optional()
-    .meta({ description: "Only assets whose device was accepted, or waits for it." }),
+  connected: booleanString().optional().meta({ description: "Only assets whose device is connected, or is not." }),
+  accepted: booleanString().optional().meta({ description: "Only assets whose device was accepted, or waits for it." }),
   attention: z
     .enum(["any", ...attentionReasonSchema.options])
     .optional()

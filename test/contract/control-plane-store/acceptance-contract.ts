@@ -96,7 +96,7 @@ export function acceptanceContract(harness: StoreHarness): void {
       expect(await stateOf(store, waiting)).toEqual({ isAccepted: false, reasons: ["acceptance"] });
       const list = async (isAccepted: boolean) => {
         const filter = { status: undefined, type: undefined, text: undefined, accepted: isAccepted };
-        const page = await store.assets.listAssets(ACCOUNT, filter, 10, undefined, SOME_TIME);
+        const { assets: page } = await store.assets.listAssets(ACCOUNT, filter, 10, undefined, SOME_TIME);
         return page.map(({ asset }) => asset.uuid);
       };
       expect([await list(true), await list(false)]).toEqual([[uuid], [waiting.uuid]]);

@@ -154,7 +154,7 @@ export function accountEventsContract(harness: StoreHarness): void {
       expect(await stateOf(store, dead.uuid)).toEqual({ ...connected, isConnected: false, lastSeenAt: 990 });
       const filter = { status: undefined, type: undefined, text: undefined };
       const listed = async (more: object) =>
-        (await store.assets.listAssets(ACCOUNT, { ...filter, ...more }, 10, undefined, SOME_TIME)).map(
+        (await store.assets.listAssets(ACCOUNT, { ...filter, ...more }, 10, undefined, SOME_TIME)).assets.map(
           ({ asset }) => asset.uuid,
         );
       expect(await listed({ connected: true })).toEqual([one.uuid]);
@@ -168,7 +168,13 @@ export function accountEventsContract(harness: StoreHarness): void {
       expect(await stateOf(store, one.uuid)).toEqual({ ...connected, isConnected: false, lastSeenAt: 600 });
       const late = { ...SOME_TIME, notSeenBefore: 550 };
       expect(await store.assets.countAssets(ACCOUNT, late)).toMatchObject({ attention: 1, reasons: { not_seen: 1 } });
-      const notSeen = await store.assets.listAssets(ACCOUNT, { ...filter, attention: "any" }, 10, undefined, late);
+      const { assets: notSeen } = await store.assets.listAssets(
+        ACCOUNT,
+        { ...filter, attention: "any" },
+        10,
+        undefined,
+        late,
+      );
       expect(notSeen.map(({ asset }) => asset.uuid)).toEqual([dead.uuid]);
       expect(typesOf(await readAll(store, ACCOUNT)).slice(3)).toEqual([
         "device.connected",
@@ -198,7 +204,13 @@ export function accountEventsContract(harness: StoreHarness): void {
         await store.devices.updateLedger(uuid, () => ({ value: { days: [], deployments: [], budget }, at: 500 }));
       const filter = { status: undefined, type: undefined, text: undefined };
       for (const attention of [undefined, "not_seen", "any"] as const) {
-        const listed = await store.assets.listAssets(ACCOUNT, { ...filter, attention }, 10, undefined, time);
+        const { assets: listed } = await store.assets.listAssets(
+          ACCOUNT,
+          { ...filter, attention },
+          10,
+          undefined,
+          time,
+        );
         expect(listed.map(({ asset, state }) => [asset.uuid, state.lastSeenAt])).toEqual(
           attention === undefined
             ? [

@@ -80,7 +80,7 @@ export function assetSettingsContract(harness: StoreHarness): void {
         const parsed = parseSelector(text);
         if (!parsed.ok) throw new Error(parsed.reason);
         const filter = { status: undefined, type: undefined, text: undefined, selector: parsed.terms };
-        const found = await store.assets.listAssets(ACCOUNT, filter, 10, undefined, {
+        const { assets: found } = await store.assets.listAssets(ACCOUNT, filter, 10, undefined, {
           now: 0,
           notSeenBefore: 0,
           serviceNowMs: 0,

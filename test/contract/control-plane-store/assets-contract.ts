@@ -96,7 +96,13 @@ export function assetsContract(harness: StoreHarness): void {
           const last = found.at(-1);
           const at = filter.order?.endsWith("updated_at") ? last?.state.updatedAt : last?.asset.createdAt;
           const after = last && { at: at ?? 0, uuid: last.asset.uuid };
-          const page = await store.assets.listAssets(ACCOUNT, { ...EVERYTHING, ...filter }, 2, after, SOME_TIME);
+          const { assets: page } = await store.assets.listAssets(
+            ACCOUNT,
+            { ...EVERYTHING, ...filter },
+            2,
+            after,
+            SOME_TIME,
+          );
           if (page.length === 0) return found;
           found.push(...page);
         }

@@ -25,7 +25,7 @@ export function dataPlansContract(harness: StoreHarness): void {
       return store.sims.recordCheck(UUID, "supersim", { status: "active", networkGroup: "a" }, check, undefined);
     };
     const attention = async () => {
-      const page = await store.assets.listAssets(
+      const { assets: page } = await store.assets.listAssets(
         ACCOUNT,
         { status: undefined, type: undefined, text: undefined, attention: "data" },
         10,

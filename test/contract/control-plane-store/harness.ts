@@ -62,7 +62,7 @@ export async function listAssets(
   limit: number,
   after?: AssetCursor,
 ): Promise<Asset[]> {
-  const found = await store.assets.listAssets(accountId, filter, limit, after, SOME_TIME);
+  const { assets: found } = await store.assets.listAssets(accountId, filter, limit, after, SOME_TIME);
   return found.map(({ asset }) => asset);
 }
 

@@ -24,7 +24,7 @@ afterAll(() => control[Symbol.asyncDispose]());
 
 async function everything(): Promise<string> {
   const filter = { status: undefined, type: undefined, text: undefined };
-  const assets = await control.store.assets.listAssets(account.accountId, filter, 1000, undefined, {
+  const { assets } = await control.store.assets.listAssets(account.accountId, filter, 1000, undefined, {
     now: 0,
     notSeenBefore: 0,
     serviceNowMs: 0,

@@ -139,9 +139,9 @@ async function everything(): Promise<string> {
   const { assets, deployments } = control.store;
   const filter = { status: undefined, type: undefined, text: undefined };
   const time = { now: 0, notSeenBefore: 0, serviceNowMs: 0 };
-  const all = await assets.listAssets(account.accountId, filter, 1000, undefined, time);
+  const page = await assets.listAssets(account.accountId, filter, 1000, undefined, time);
   // The state of an asset follows its device, not its clients.
-  const found = all.map(({ asset }) => asset);
+  const found = page.assets.map(({ asset }) => asset);
   const listed = await Promise.all(found.map(({ uuid }) => deployments.listDeployments(uuid, 100)));
   return JSON.stringify([found, listed]);
 }

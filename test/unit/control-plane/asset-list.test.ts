@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { openSqlite } from "../../../src/lib/sqlite.ts";
-import { AssetList, criteriaOf, listSql } from "../../../src/control-plane/store/sql/asset-list.ts";
+import { AssetList, criteriaOf, fewCandidates, listSql } from "../../../src/control-plane/store/sql/asset-list.ts";
 import { SQLITE } from "../../../src/control-plane/store/sql/dialect.ts";
 import { SqliteExecutor } from "../../../src/control-plane/store/sql/sqlite-executor.ts";
+import type { AssetFilter } from "../../../src/control-plane/store/assets.ts";
 import { MIGRATIONS } from "../../../src/control-plane/store/sqlite/migrations.ts";
 
 const FILTER = {
@@ -80,18 +81,15 @@ test.each(["created_at", "-created_at", "updated_at", "-updated_at"] as const)(
       SELECT uuid, account_id, 'region', iif(uuid % 3 = 0, 'west', iif(uuid % 3 = 1, 'north', 'south')) FROM assets;
       INSERT INTO asset_tags (asset_uuid, account_id, key, value)
       SELECT uuid, account_id, 'site', 's' || (uuid % 9) FROM assets WHERE uuid % 5 > 0`);
-    const read = async (maxFew: number): Promise<string[]> => {
-      const list = new AssetList(new SqliteExecutor(database), maxFew);
+    const read = async (maxFew: number, maxScanned?: number): Promise<string[]> => {
+      const list = new AssetList(new SqliteExecutor(database), maxFew, maxScanned);
       const filter = { status: undefined, type: undefined, text: undefined, selector: SELECTOR, order };
       const found: string[] = [];
       for (let after: { at: number; uuid: string } | undefined; ;) {
-        const [asset] = await list.page("acc_1", filter, TIME, 1, after);
-        if (!asset) return found;
-        found.push(asset.asset.uuid);
-        after = {
-          at: order.endsWith("updated_at") ? asset.state.updatedAt : asset.asset.createdAt,
-          uuid: asset.asset.uuid,
-        };
+        const { assets, next } = await list.page("acc_1", filter, TIME, 1, after);
+        found.push(...assets.map(({ asset }) => asset.uuid));
+        if (!next) return found;
+        after = next;
       }
     };
     const all = await read(0);
@@ -99,5 +97,48 @@ test.each(["created_at", "-created_at", "updated_at", "-updated_at"] as const)(
     // All of the site are few, and then those of the regions are, too.
     expect(await read(10)).toEqual(all);
     expect(await read(60)).toEqual(all);
+    // Each page looks at so many assets only.
+    for (const maxScanned of [1, 7, 59, 60, 61]) expect(await read(0, maxScanned)).toEqual(all);
   },
 );
+
+test("a page ends after so many assets were looked at, with the position where the next one goes on", async () => {
+  using database = openSqlite(":memory:", { migrations: MIGRATIONS });
+  database.exec(`
+    INSERT INTO accounts (id, name, created_at) VALUES ('acc_1', 'a', 0);
+    WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 2999)
+    INSERT INTO assets (uuid, account_id, serial_number, name, type, created_at, updated_at)
+    SELECT printf('%04d', i), 'acc_1', i, iif(i % 1000 = 999, 'Kiosk', 'Van'), '', i, i FROM n`);
+  const list = new AssetList(new SqliteExecutor(database), undefined, 1_500);
+  const filter = { status: undefined, type: undefined, text: "kiosk" };
+  const pages = [];
+  for (let after: { at: number; uuid: string } | undefined; ;) {
+    const { assets, next } = await list.page("acc_1", filter, TIME, 50, after);
+    pages.push([assets.map(({ asset }) => asset.createdAt), next?.at]);
+    if (!next) break;
+    after = next;
+  }
+  expect(pages).toEqual([
+    [[999], 1499],
+    [[1999, 2999], 2999],
+    [[], undefined],
+  ]);
+  // What ends the list is not looked beyond.
+  const since = { ...filter, order: "-updated_at", updatedSince: 2_500 } as const;
+  expect(await list.page("acc_1", since, TIME, 50, undefined)).toMatchObject({ assets: [{}], next: undefined });
+});
+
+test.each<[Partial<AssetFilter>, string]>([
+  [{ type: "a" }, "assets_by_type"],
+  [{ agentVersion: "1" }, "asset_states_by_agent"],
+  [{ accepted: false }, "asset_states_not_accepted"],
+  [{ connected: true }, "asset_states_connected"],
+  [{ attention: "disk_low" }, "asset_states_with_reasons"],
+  [{ attention: "data_budget_spent" }, "asset_states_with_reasons"],
+  [{ selector: SELECTOR }, "asset_tags_by_value"],
+])("the assets that match %j are found by the index %s", (filter, index) => {
+  const [candidates] = fewCandidates({ status: undefined, type: undefined, text: undefined, ...filter }, SQLITE);
+  using database = openSqlite(":memory:", { migrations: MIGRATIONS });
+  const plan = database.prepare(`EXPLAIN QUERY PLAN ${candidates?.sql}`).all();
+  expect(plan[0]?.["detail"]).toContain(`INDEX ${index} (account_id=?`);
+});

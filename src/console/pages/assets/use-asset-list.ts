@@ -30,8 +30,12 @@ export function useAssetList(filters: AssetFilters): AssetListResult {
   return useInfiniteQuery({
     queryKey: [...LIST_KEY, parameters],
     queryFn: async ({ pageParam, signal }): Promise<AssetPage> => {
-      const query = { limit: PAGE_SIZE, cursor: pageParam, ...parameters };
-      return await call("GET /v1/assets", { query, signal });
+      // A page of which nothing matches may have another one after it.
+      for (let cursor = pageParam; ;) {
+        const page = await call("GET /v1/assets", { query: { limit: PAGE_SIZE, cursor, ...parameters }, signal });
+        if (page.assets.length > 0 || page.next_cursor === null) return page;
+        cursor = page.next_cursor;
+      }
     },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor ?? undefined,

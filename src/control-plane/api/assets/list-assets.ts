@@ -4,8 +4,8 @@ import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import { type AssetList, assetListSchema } from "../../../protocol/assets/asset.ts";
 import { termsOfSelector } from "../../core/selector-terms.ts";
 import { toAssetListItem } from "../../core/asset-view.ts";
-import { type AssetCursor, decodeAssetCursor, encodeAssetCursor } from "../../core/cursor.ts";
-import type { AssetWithState } from "../../store/assets.ts";
+import { decodeAssetCursor, encodeAssetCursor } from "../../core/cursor.ts";
+import { MAX_SCANNED_ASSETS } from "../../store/assets.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
@@ -24,33 +24,38 @@ export function listAssets(api: Api, context: ApiContext): void {
         description:
           "The account's assets, by default in order of registration, oldest first. To follow changes, ask with `updated_since`, go " +
           "on with `next_cursor` until it is null, and begin again from a minute before the latest `updated_at`. Removed assets are " +
-          "not listed any more: their event is `asset.removed`.",
+          "not listed any more: their event is `asset.removed`. A page of a filtered list looks at " +
+          `${MAX_SCANNED_ASSETS} assets at most, so it may have few, or none, and a \`next_cursor\` all the same.`,
         tags: ["Assets"],
         querystring: assetListQuerySchema,
         response: { 200: json("One page of assets.", assetListSchema, LEGACY_HEADERS), ...errors() },
       },
     },
     async (request, reply): Promise<AssetList> => {
-      const { limit = DEFAULT_PAGE_SIZE, cursor, status, type, q: text, attention } = request.query;
-      const connected = request.query.connected === undefined ? undefined : request.query.connected === "true";
+      const {
+        limit = DEFAULT_PAGE_SIZE,
+        cursor,
+        status,
+        type,
+        q: text,
+        attention,
+        connected,
+        accepted,
+      } = request.query;
       const selector = request.query.selector === undefined ? undefined : termsOfSelector(request.query.selector);
-      const accepted = request.query.accepted === undefined ? undefined : request.query.accepted === "true";
       const agentVersion = request.query.agent_version;
       const updatedSince = request.query.updated_since;
       const filter = { status, type, text, connected, accepted, attention, agentVersion, selector, updatedSince };
       const time = stateTime(context);
       const order = orderOf(request.query);
       const after = cursor === undefined ? undefined : decodeAssetCursor(order, cursor);
-      // One more than the page holds shows whether there is another page.
-      const found = await context.store.assets.listAssets(
+      const { assets: page, next } = await context.store.assets.listAssets(
         accountOf(request),
         { ...filter, order },
-        limit + 1,
+        limit,
         after,
         time,
       );
-      const page = found.slice(0, limit);
-      const last = found.length > limit ? page.at(-1) : undefined;
       const tags = await context.store.assetSettings.listTags(page.map(({ asset }) => asset.uuid));
       const isLegacyServed = legacy.isServed();
       if (isLegacyServed && page.some(({ asset }) => asset.supersim)) legacy.addDeprecationHeaders(reply, "/v1/assets");
@@ -58,7 +63,7 @@ export function listAssets(api: Api, context: ApiContext): void {
         assets: page.map(({ asset, state }) =>
           toAssetListItem(asset, state, time, isLegacyServed, tags.get(asset.uuid)),
         ),
-        next_cursor: last ? encodeAssetCursor(order, positionOf(last, order)) : null,
+        next_cursor: next ? encodeAssetCursor(order, next) : null,
       };
     },
   );
@@ -70,8 +75,4 @@ function orderOf({ sort, updated_since: since }: z.output<typeof assetListQueryS
   if (sort === "created_at" || sort === "-created_at")
     throw invalidRequest([{ path: "sort", reason: "must be updated_at or -updated_at with updated_since" }]);
   return sort ?? "updated_at";
-}
-
-function positionOf({ asset, state }: AssetWithState, order: AssetOrder): AssetCursor {
-  return { at: order.endsWith("updated_at") ? state.updatedAt : asset.createdAt, uuid: asset.uuid };
 }

@@ -104,20 +104,18 @@ async function findAll(context: ApiContext, accountId: string, selector: readonl
   const { store } = context;
   const filter = { status: undefined, type: undefined, text: undefined, selector };
   const found: Found[] = [];
-  for (let after: AssetCursor | undefined, isLast = false; !isLast;) {
-    const page = await store.assets.listAssets(accountId, filter, PAGE, after, stateTime(context));
-    const health = await store.health.listNewest(page.map(({ asset }) => asset.uuid));
-    for (const each of page) {
+  for (let after: AssetCursor | undefined; ;) {
+    const { assets, next } = await store.assets.listAssets(accountId, filter, PAGE, after, stateTime(context));
+    const health = await store.health.listNewest(assets.map(({ asset }) => asset.uuid));
+    for (const each of assets) {
       const { uuid, serialNumber } = each.asset;
       found.push({ ...each, labels: labelsOf({ asset: serialNumber }), health: health.get(uuid) });
     }
     if (found.length > MAX_METRIC_ASSETS)
       throw invalidRequest([{ path: "selector", reason: `must match at most ${MAX_METRIC_ASSETS} assets` }]);
-    const last = page.at(-1)?.asset;
-    isLast = page.length < PAGE;
-    after = last && { at: last.createdAt, uuid: last.uuid };
+    if (!next) return found;
+    after = next;
   }
-  return found;
 }
 
 async function render(found: readonly Found[]): Promise<string> {

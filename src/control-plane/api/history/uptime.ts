@@ -105,14 +105,13 @@ export function listUptimes(api: Api, context: ApiContext): void {
       ];
       const after = cursor === undefined ? undefined : decodeAssetCursor(ORDER, cursor);
       const filter = { status: undefined, type: undefined, text: undefined, selector: terms };
-      const found = await store.assets.listAssets(accountId, filter, limit + 1, after, stateTime(context));
+      const page = await store.assets.listAssets(accountId, filter, limit, after, stateTime(context));
       const assets: ListedUptime[] = [];
-      for (const { asset } of found.slice(0, limit)) {
+      for (const { asset } of page.assets) {
         const { from: _from, to: _to, ...figures } = await readUptime(store, asset.uuid, range);
         assets.push({ asset_id: asset.uuid, asset_name: asset.name, serial_number: asset.serialNumber, ...figures });
       }
-      const last = found.length > limit ? found[limit - 1]?.asset : undefined;
-      const next = last ? encodeAssetCursor(ORDER, { at: last.createdAt, uuid: last.uuid }) : null;
+      const next = page.next ? encodeAssetCursor(ORDER, page.next) : null;
       if (wantsCsv(format, request.headers.accept)) {
         if (next !== null) reply.header(NEXT_CURSOR_HEADER, nextCursorOf(request, next, range));
         return sendCsv(

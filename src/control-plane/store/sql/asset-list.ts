@@ -1,7 +1,13 @@
 import type { AssetOrder } from "../../../protocol/assets/asset-request.ts";
 import type { AssetCursor } from "../../core/cursor.ts";
 import { BUDGET_BIT, REASON_BITS, TIMELESS_BITS } from "../../core/attention.ts";
-import type { AssetFilter, AssetWithState, StateTime } from "../assets.ts";
+import {
+  type AssetFilter,
+  type AssetPage,
+  type AssetWithState,
+  MAX_SCANNED_ASSETS,
+  type StateTime,
+} from "../assets.ts";
 import {
   ASSET_COLUMNS,
   ASSET_JOINS,
@@ -12,7 +18,6 @@ import {
   stateColumns,
   toAssetWithState,
 } from "./asset-row.ts";
-import type { SelectorTerm } from "../../../protocol/fleets/selector.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
 import { matchesSql, tagIsSql, tagTermsOf } from "./selector-sql.ts";
@@ -37,6 +42,12 @@ const ORDERS: Readonly<Record<AssetOrder, IndexOrder>> = {
 /** So many assets are looked at one by one for a page, where all that match are known to be among them. */
 const MAX_FEW = 1_000;
 
+/** The first assets that are looked at are so many times those that the page may have; each further time as many times more. */
+const FIRST_WINDOW = 4;
+
+/** Which assets a page is read from: all of the account, those up to a position of the order, or a few by their UUIDs. */
+type Among = "all" | "window" | "few";
+
 /** The parameters before those of the criteria: account, cursor, service time, `renewalOffset`. */
 const IS_CONNECTED = isConnectedSql("?4");
 const LAST_SEEN = lastSeenSql("?4", "?5");
@@ -49,18 +60,20 @@ interface Criterion {
   /** @param first number of its first parameter; the others follow */
   readonly condition: (first: number, dialect: Dialect) => string;
   readonly values: readonly Value[];
+  /** Whether it ends the range of the index of the order, so that nothing is looked at beyond it. */
+  readonly isEnd?: boolean;
 }
 
 /**
  * Returns the statement for one page of an account's assets that are filtered by these criteria: a range scan of the index
  * of the order, or, `among` few assets, a look at each of them. Its parameters are the account, the cursor, the service time,
- * `renewalOffset`, those of each criterion, those few, and the limit.
+ * `renewalOffset`, those of each criterion, the end of the window or those few, and the limit.
  */
 export function listSql(
   criteria: readonly Criterion[],
   dialect: Dialect,
   order: AssetOrder = "created_at",
-  among: "all" | "few" = "all",
+  among: Among = "all",
 ): string {
   const { column, direction } = ORDERS[order];
   let next = FIRST_PARAMETERS + 1;
@@ -71,8 +84,12 @@ export function listSql(
   });
   // As expressions, so that neither database reads the index of the order to its end for them.
   const [account, time] =
-    among === "all" ? ["a.account_id", column] : ["coalesce(a.account_id, '')", `(${column} + 0)`];
+    among === "few" ? ["coalesce(a.account_id, '')", `(${column} + 0)`] : ["a.account_id", column];
   if (among === "few") conditions.push(` AND a.uuid IN ${dialect.jsonTexts(`?${next++}`)}`);
+  if (among === "window") {
+    const comparison = direction === "ASC" ? "<=" : ">=";
+    conditions.push(` AND (${column}, a.uuid) ${comparison} (?${next++}, ?${next++})`);
+  }
   return /* sql */ `
     SELECT ${ASSET_COLUMNS}, ${stateColumns("?4", "?5")} FROM assets a ${ASSET_JOINS} ${STATE_JOIN}
     WHERE ${account} = ?1 AND (${time}, a.uuid) ${direction === "ASC" ? ">" : "<"} (?2, ?3)${conditions.join("")}
@@ -97,9 +114,12 @@ export function criteriaOf(filter: AssetFilter, time: StateTime): Criterion[] {
       name: "updated since",
       condition: (first) => `a.updated_at >= ?${first}`,
       values: [filter.updatedSince],
+      isEnd: true,
     });
   }
-  if (type !== undefined) criteria.push({ name: "type", condition: (first) => `a.type = ?${first}`, values: [type] });
+  // As expressions, so that the assets are read by the index of the order, and not by that of the criterion.
+  if (type !== undefined)
+    criteria.push({ name: "type", condition: (first) => `coalesce(a.type, '') = ?${first}`, values: [type] });
   if (text !== undefined) {
     criteria.push({
       name: "text",
@@ -118,7 +138,7 @@ export function criteriaOf(filter: AssetFilter, time: StateTime): Criterion[] {
   if (agentVersion !== undefined) {
     criteria.push({
       name: "agent version",
-      condition: (first) => `t.agent_version = ?${first}`,
+      condition: (first) => `coalesce(t.agent_version, '') = ?${first}`,
       values: [agentVersion],
     });
   }
@@ -171,57 +191,144 @@ function startOf(order: AssetOrder, { updatedSince }: AssetFilter): AssetCursor 
 export class AssetList {
   readonly #executor: Executor;
   readonly #maxFew: number;
+  readonly #maxScanned: number;
   readonly #statements = new Map<string, string>();
 
-  constructor(executor: Executor, maxFew: number = MAX_FEW) {
+  constructor(executor: Executor, maxFew: number = MAX_FEW, maxScanned: number = MAX_SCANNED_ASSETS) {
     this.#executor = executor;
     this.#maxFew = maxFew;
+    this.#maxScanned = maxScanned;
   }
 
-  /** Returns at most `limit` assets after the cursor. */
+  /** Returns at most `limit` assets after the cursor, fewer if `MAX_SCANNED_ASSETS` is reached. */
   async page(
     accountId: string,
     filter: AssetFilter,
     time: StateTime,
     limit: number,
     after: AssetCursor | undefined,
-  ): Promise<AssetWithState[]> {
+  ): Promise<AssetPage> {
     const criteria = criteriaOf(filter, time);
     const order = filter.order ?? "created_at";
-    const { at, uuid } = after ?? startOf(order, filter);
-    const values: Value[] = [accountId, at, uuid, time.serviceNowMs, renewalOffset(time)];
-    for (const criterion of criteria) values.push(...criterion.values);
-    const few = await this.#findFew(accountId, filter.selector ?? []);
-    if (few) values.push(JSON.stringify(few));
-    values.push(limit);
-    const statement = this.#statement(criteria, order, few ? "few" : "all");
-    return (await this.#executor.allValues(statement, values)).map(toAssetWithState);
+    const start = after ?? startOf(order, filter);
+    const read = async (among: Among, from: AssetCursor, values: readonly Value[], count: number) => {
+      const first: Value[] = [accountId, from.at, from.uuid, time.serviceNowMs, renewalOffset(time)];
+      const parameters = [...first, ...criteria.flatMap((each) => each.values), ...values, count];
+      const rows = await this.#executor.allValues(this.#statement(criteria, order, among), parameters);
+      return rows.map(toAssetWithState);
+    };
+    // One more than the page holds shows whether there is another page.
+    if (criteria.every(({ isEnd = false }) => isEnd))
+      return toPage(await read("all", start, [], limit + 1), limit, order);
+    const few = await this.#findFew(accountId, filter);
+    if (few) return toPage(await read("few", start, [JSON.stringify(few)], limit + 1), limit, order);
+
+    const found: AssetWithState[] = [];
+    let from = start;
+    // Where nearly all match, a few more than the page holds are looked at; where few do, ever more, up to the limit.
+    for (let scanned = 0, window = limit * FIRST_WINDOW; ; window *= FIRST_WINDOW) {
+      const count = Math.min(window, this.#maxScanned - scanned);
+      const end = await this.#positionAt(accountId, filter, order, from, count - 1);
+      const missing = limit + 1 - found.length;
+      found.push(
+        ...(end ? await read("window", from, [end.at, end.uuid], missing) : await read("all", from, [], missing)),
+      );
+      scanned += count;
+      if (!end || found.length > limit) return toPage(found, limit, order);
+      if (scanned >= this.#maxScanned) return { assets: found, next: end };
+      from = end;
+    }
+  }
+
+  /** Returns the position of the asset that comes after so many others of the order; `undefined` if there are not so many. */
+  async #positionAt(
+    accountId: string,
+    { updatedSince }: AssetFilter,
+    order: AssetOrder,
+    { at, uuid }: AssetCursor,
+    offset: number,
+  ): Promise<AssetCursor | undefined> {
+    const { column, direction } = ORDERS[order];
+    const since = order === "-updated_at" ? updatedSince : undefined;
+    return this.#executor.one<AssetCursor>(
+      `SELECT ${column} AS at, a.uuid AS uuid FROM assets a
+       WHERE a.account_id = ?1 AND (${column}, a.uuid) ${direction === "ASC" ? ">" : "<"} (?2, ?3)
+         ${since === undefined ? "" : "AND a.updated_at >= ?5"}
+       ORDER BY ${column} ${direction}, a.uuid ${direction} LIMIT 1 OFFSET ?4`,
+      [accountId, at, uuid, offset, ...(since === undefined ? [] : [since])],
+    );
   }
 
   /**
-   * Returns the assets with the tag of a term that few have, among which all are that the selector matches; `undefined` if each
-   * term has many: so many assets of the list match then that reading it in its order soon finds a page.
+   * Returns the assets that meet a criterion which few do, and among which all are that the filter matches; `undefined` if each
+   * criterion has many, or no index: so many assets of the list match then that reading it in its order mostly soon finds a page.
    */
-  async #findFew(accountId: string, selector: readonly SelectorTerm[]): Promise<readonly string[] | undefined> {
-    const { dialect } = this.#executor;
-    for (const { key, values } of tagTermsOf(selector)) {
-      const tagged = await this.#executor.all<{ readonly uuid: string }>(
-        `SELECT g.asset_uuid AS uuid FROM asset_tags g
-         WHERE g.account_id = ?1 AND g.key = ?2 AND g.value IN ${dialect.jsonTexts("?3")} LIMIT ${this.#maxFew + 1}`,
-        [accountId, key, JSON.stringify(values)],
-      );
-      if (tagged.length <= this.#maxFew) return tagged.map(({ uuid }) => uuid);
+  async #findFew(accountId: string, filter: AssetFilter): Promise<readonly string[] | undefined> {
+    for (const { sql, values } of fewCandidates(filter, this.#executor.dialect)) {
+      const found = await this.#executor.all<{ readonly uuid: string }>(`${sql} LIMIT ${this.#maxFew + 1}`, [
+        accountId,
+        ...values,
+      ]);
+      if (found.length <= this.#maxFew) return found.map(({ uuid }) => uuid);
     }
     return undefined;
   }
 
   /** Kept, so that the executor finds the prepared one quickly. */
-  #statement(criteria: readonly Criterion[], order: AssetOrder, among: "all" | "few"): string {
+  #statement(criteria: readonly Criterion[], order: AssetOrder, among: Among): string {
     const name = [among, order, ...criteria.map((criterion) => criterion.name)].join(" ");
     const sql = this.#statements.get(name) ?? listSql(criteria, this.#executor.dialect, order, among);
     this.#statements.set(name, sql);
     return sql;
   }
+}
+
+/** The page of these assets, of which there is one more than it holds if another page follows. */
+function toPage(found: readonly AssetWithState[], limit: number, order: AssetOrder): AssetPage {
+  const assets = found.slice(0, limit);
+  const last = found.length > limit ? assets.at(-1) : undefined;
+  return { assets, next: last && positionOf(last, order) };
+}
+
+function positionOf({ asset, state }: AssetWithState, order: AssetOrder): AssetCursor {
+  return { at: order.endsWith("updated_at") ? state.updatedAt : asset.createdAt, uuid: asset.uuid };
+}
+
+interface Candidates {
+  readonly sql: string;
+  /** After the account. */
+  readonly values: readonly Value[];
+}
+
+function ofState(condition: string, values: readonly Value[] = []): Candidates {
+  return { sql: `SELECT t.asset_uuid AS uuid FROM asset_states t WHERE t.account_id = ?1 AND ${condition}`, values };
+}
+
+/** Statements that each read from an index the assets that meet one criterion of a filter. */
+export function fewCandidates(filter: AssetFilter, dialect: Dialect): readonly Candidates[] {
+  const { type, connected, attention, accepted, agentVersion, selector = [] } = filter;
+  const isBit = attention !== undefined && attention !== "any" && attention !== "not_seen";
+  return [
+    ...tagTermsOf(selector).map(({ key, values }) => ({
+      sql: `SELECT g.asset_uuid AS uuid FROM asset_tags g
+        WHERE g.account_id = ?1 AND g.key = ?2 AND ${dialect.isOneOf("g.value", "?3")}`,
+      values: [key, JSON.stringify(values)],
+    })),
+    ...(type === undefined
+      ? []
+      : [{ sql: "SELECT a.uuid AS uuid FROM assets a WHERE a.account_id = ?1 AND a.type = ?2", values: [type] }]),
+    ...(agentVersion === undefined ? [] : [ofState("t.agent_version = ?2", [agentVersion])]),
+    ...(accepted === false ? [ofState("t.accepted_at IS NULL")] : []),
+    ...(connected === true ? [ofState("t.instance_id IS NOT NULL")] : []),
+    // As many are looked at as need attention for any reason.
+    ...(isBit
+      ? [
+          ofState(
+            `t.reasons <> 0 AND (t.reasons & ${attention === "data_budget_spent" ? BUDGET_BIT : REASON_BITS[attention]}) <> 0`,
+          ),
+        ]
+      : []),
+  ];
 }
 
 /** The letters that LIKE ignores the case of in SQLite, and that `lower` changes in PostgreSQL with the columns' collation. */

@@ -7,6 +7,7 @@ import type {
   AssetCounts,
   AssetDescription,
   AssetFilter,
+  AssetPage,
   AssetStore,
   AssetWithState,
   FoundDevice,
@@ -184,8 +185,9 @@ export class SqlAssetStore implements AssetStore {
     limit: number,
     after: AssetCursor | undefined,
     time: StateTime,
-  ): Promise<readonly AssetWithState[]> {
-    if ([filter.text, filter.type, filter.agentVersion].some((value) => value?.includes(NUL))) return [];
+  ): Promise<AssetPage> {
+    if ([filter.text, filter.type, filter.agentVersion].some((value) => value?.includes(NUL)))
+      return { assets: [], next: undefined };
     return this.#list.page(accountId, filter, time, limit, after);
   }
 

@@ -27,6 +27,11 @@ export interface Dialect {
   readonly jsonList: (value: string) => string;
   /** Returns the texts of a parameter that is a list in JSON, for `IN`. */
   readonly jsonTexts: (parameter: string) => string;
+  /**
+   * Returns the condition that a column has one of the texts of a parameter that is a list in JSON, by which an index is read:
+   * PostgreSQL may take `IN` for a join with all of its rows.
+   */
+  readonly isOneOf: (column: string, parameter: string) => string;
   /** Returns the start of the month in UTC for a column of Unix seconds. */
   readonly monthStart: (column: string) => string;
 }
@@ -47,6 +52,7 @@ export const SQLITE: Dialect = {
   jsonObject: (key, value) => `json_group_object(${key}, ${value})`,
   jsonList: (value) => `json_group_array(${value})`,
   jsonTexts: (parameter) => `(SELECT value FROM json_each(${parameter}))`,
+  isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
   monthStart: (column) => `unixepoch(${column}, 'unixepoch', 'start of month')`,
 };
 
@@ -67,6 +73,8 @@ export const POSTGRES: Dialect = {
   jsonObject: (key, value) => `CAST(json_object_agg(${key}, ${value}) AS TEXT)`,
   jsonList: (value) => `CAST(json_agg(${value}) AS TEXT)`,
   jsonTexts: (parameter) => `(SELECT jsonb_array_elements_text(CAST(${parameter} AS jsonb)) COLLATE "C")`,
+  isOneOf: (column, parameter) =>
+    `${column} = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(${parameter} AS jsonb)) COLLATE "C"))`,
   monthStart: (column) =>
     `CAST(extract(epoch FROM date_trunc('month', to_timestamp(${column}) AT TIME ZONE 'UTC')) AS BIGINT)`,
 };

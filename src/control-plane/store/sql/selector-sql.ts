@@ -30,7 +30,7 @@ export function matchesSql(dialect: Dialect, terms: string): string {
 export function hasTagSql(dialect: Dialect, account: string, key: string, values: string): string {
   return /* sql */ `a.uuid IN (
     SELECT g.asset_uuid FROM asset_tags g
-    WHERE g.account_id = ${account} AND g.key = ${key} AND g.value IN ${dialect.jsonTexts(values)})`;
+    WHERE g.account_id = ${account} AND g.key = ${key} AND ${dialect.isOneOf("g.value", values)})`;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { SimType } from "../../../protocol/assets/sim.ts";
 import type { Asset, SimState } from "../../core/asset.ts";
+import { PLAN_BIT } from "../../core/attention.ts";
 import { simIdentifiersOf } from "../../core/identifier.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { DueSim, SimCheck, SimEntry, SimFilter, SimPosition, SimStore } from "../sims.ts";
@@ -36,8 +37,13 @@ const ENTRY = /* sql */ `
 const LIST = /* sql */ `${ENTRY}
   WHERE a.account_id = ?1 AND (a.created_at, a.uuid) >= (?2, ?3)
     AND (a.created_at, a.uuid, d.kind) > (?2, ?3, ?4) AND ?5 IN ('', d.kind)
-    AND (?6 = '' OR d.plan_state IS NOT NULL)
-  ORDER BY a.created_at, a.uuid, d.kind LIMIT ?7`;
+  ORDER BY a.created_at, a.uuid, d.kind LIMIT ?6`;
+/** Of the few assets whose state says so, as expressions, so that the assets of the account are not read in their order for them. */
+const LIST_ATTENTION = /* sql */ `${ENTRY}
+  WHERE a.uuid IN (SELECT t.asset_uuid FROM asset_states t
+      WHERE t.account_id = ?1 AND t.reasons <> 0 AND (t.reasons & ${PLAN_BIT}) <> 0)
+    AND (a.created_at + 0, a.uuid, d.kind) > (?2, ?3, ?4) AND ?5 IN ('', d.kind) AND d.plan_state IS NOT NULL
+  ORDER BY a.created_at + 0, a.uuid, d.kind LIMIT ?6`;
 const FIND = `${ENTRY} WHERE a.account_id = ? AND a.uuid = ? AND d.kind = ?`;
 const FREE_IDENTIFIER = "DELETE FROM identifiers WHERE asset_uuid = ? AND value = ?";
 const RELEASE = "DELETE FROM sims WHERE asset_uuid = ? AND kind = ? AND iccid = ?";
@@ -73,7 +79,8 @@ export class SqlSimStore implements SimStore {
     after?: SimPosition,
   ): Promise<readonly SimEntry[]> {
     const position = after ? [after.createdAt, after.assetUuid, after.type] : [-1, "", ""];
-    const rows = await this.#executor.all<EntryRow>(LIST, [accountId, ...position, type ?? "", attention ?? "", limit]);
+    const sql = attention === undefined ? LIST : LIST_ATTENTION;
+    const rows = await this.#executor.all<EntryRow>(sql, [accountId, ...position, type ?? "", limit]);
     return rows.map(toEntry);
   }
 

@@ -22,6 +22,7 @@ export const ASSETS = /* sql */ `
   );
   CREATE INDEX assets_by_account ON assets (account_id, created_at, uuid);
   CREATE INDEX assets_by_update ON assets (account_id, updated_at, uuid);
+  CREATE INDEX assets_by_type ON assets (account_id, type, uuid);
 
   -- Every value an asset can be addressed by; the primary key is what makes each belong to one asset at most.
   CREATE TABLE identifiers (
@@ -99,7 +100,10 @@ export const ASSETS = /* sql */ `
   ) WITH (fillfactor = 70);
   CREATE INDEX asset_states_connected ON asset_states (account_id, instance_id) WHERE instance_id IS NOT NULL;
   CREATE INDEX asset_states_away ON asset_states (account_id, last_seen_at, reasons) WHERE instance_id IS NULL;
-  CREATE INDEX asset_states_with_reasons ON asset_states (account_id, reasons, budget_spent_until) WHERE reasons <> 0;
+  CREATE INDEX asset_states_by_agent ON asset_states (account_id, agent_version);
+  CREATE INDEX asset_states_not_accepted ON asset_states (account_id) WHERE accepted_at IS NULL;
+  CREATE INDEX asset_states_with_reasons ON asset_states (account_id, reasons, budget_spent_until) INCLUDE (asset_uuid)
+    WHERE reasons <> 0;
 
   -- Events get their ids when they are first read, after their commit, so that ids rise in the order of the commits. Writers
   -- wait for no reader.

@@ -19,6 +19,7 @@ export const ASSETS = /* sql */ `
   ) STRICT;
   CREATE INDEX assets_by_account ON assets (account_id, created_at, uuid);
   CREATE INDEX assets_by_update ON assets (account_id, updated_at, uuid);
+  CREATE INDEX assets_by_type ON assets (account_id, type, uuid);
   CREATE UNIQUE INDEX assets_by_next_token ON assets (next_device_token_hash) WHERE next_device_token_hash IS NOT NULL;
 
   -- Every value an asset can be addressed by; the primary key is what makes each belong to one asset at most.
@@ -97,6 +98,8 @@ export const ASSETS = /* sql */ `
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX asset_states_connected ON asset_states (account_id, instance_id) WHERE instance_id IS NOT NULL;
   CREATE INDEX asset_states_away ON asset_states (account_id, last_seen_at, reasons) WHERE instance_id IS NULL;
+  CREATE INDEX asset_states_by_agent ON asset_states (account_id, agent_version);
+  CREATE INDEX asset_states_not_accepted ON asset_states (account_id) WHERE accepted_at IS NULL;
   CREATE INDEX asset_states_with_reasons ON asset_states (account_id, reasons, budget_spent_until) WHERE reasons <> 0;
 
   -- The rows of an account are in the order of their commits.
