@@ -144,10 +144,6 @@ const entry = z
 /** Its check leaves exactly one of `local`, `name` and `external`, which its type says. */
 export const volume = entry as unknown as z.ZodType<VolumeEntry, VolumeInput>;
 
-export function isNamedVolume(volume: VolumeEntry): volume is NamedVolume {
-  return "name" in volume;
-}
-
 interface HasVolumes {
   readonly volumes: readonly VolumeEntry[];
 }
@@ -159,7 +155,7 @@ export function bindsOf({ volumes }: HasVolumes): Bind[] {
 
 /** Returns the volumes of an app that the agent manages, in the order of its volumes. */
 export function namedVolumesOf({ volumes }: HasVolumes): NamedVolume[] {
-  return volumes.filter(isNamedVolume);
+  return volumes.filter((volume): volume is NamedVolume => "name" in volume);
 }
 
 /** Returns the volumes of an app that the engine has and the agent does not manage, in the order of its volumes. */
