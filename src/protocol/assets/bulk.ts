@@ -60,19 +60,15 @@ const rowErrorSchema = z
   })
   .meta({ id: "RowError", description: "Why a row was not carried out, as the error of a request for it alone." });
 
-const rowStatus = z.enum(["done", "failed", "skipped"]).meta({
-  description:
-    "`done`: it was carried out, or with `dry_run` would be. `failed`: it was not, see `error`. `skipped`: it was not tried, since the " +
-    "time of the request was over, or the service failed: send it again.",
-});
-
-/** Fields of every row's result. */
-const rowFieldsOfResult = {
-  index: z.int().min(0).meta({ description: "Position of the row in the request, from 0." }),
-  status: rowStatus,
-  asset_id: z.string().optional().meta({ description: "UUID of the asset; absent while it has none." }),
-  error: rowErrorSchema.optional(),
-};
+const index = z.int().min(0).meta({ description: "Position of the row in the request, from 0." });
+const STATUSES = {
+  done: "It was carried out, or with `dry_run` would be.",
+  failed: "It was not carried out, see `error`.",
+  skipped: "It was not tried, since the time of the request was over, or the service failed: send it again.",
+} as const;
+const rowStatus = <S extends keyof typeof STATUSES>(status: S) =>
+  z.literal(status).meta({ description: STATUSES[status] });
+const assetId = z.string().meta({ description: "UUID of the asset." });
 
 function bulkResultSchema<T extends z.ZodType>(row: T) {
   const count = z.int().min(0).max(MAX_BULK_ROWS);
@@ -85,32 +81,54 @@ function bulkResultSchema<T extends z.ZodType>(row: T) {
   });
 }
 
+const rowSerial = { serial_number: z.string().meta({ description: "Serial number of the row." }) };
+
 export const bulkRegistrationResultSchema = bulkResultSchema(
   z
-    .strictObject({
-      ...rowFieldsOfResult,
-      serial_number: z.string().meta({ description: "Serial number of the row." }),
-      device_token: z
-        .string()
-        .optional()
-        .meta({
-          description: "The device's credential. Shown only once; the service stores its hash.",
-          examples: ["ed_…"],
-        }),
-    })
+    .discriminatedUnion("status", [
+      z.strictObject({
+        index,
+        status: rowStatus("done"),
+        ...rowSerial,
+        asset_id: assetId.optional().meta({ description: "UUID of the asset; absent with `dry_run`." }),
+        device_token: z
+          .string()
+          .optional()
+          .meta({
+            description:
+              "The device's credential; absent with `dry_run`. Shown only once; the service stores its hash.",
+            examples: ["ed_…"],
+          }),
+      }),
+      z.strictObject({ index, status: rowStatus("failed"), ...rowSerial, error: rowErrorSchema }),
+      z.strictObject({ index, status: rowStatus("skipped"), ...rowSerial }),
+    ])
     .meta({ id: "RegistrationResult" }),
 ).meta({ id: "BulkRegistrationResult" });
 export type BulkRegistrationResult = z.output<typeof bulkRegistrationResultSchema>;
 
+const etag = z.string().meta({ description: "The `ETag` of the tags." });
+
 export const bulkTagsResultSchema = bulkResultSchema(
   z
-    .strictObject({
-      ...rowFieldsOfResult,
-      tags: tagsSchema
-        .optional()
-        .meta({ description: "The tags afterwards; with 412 `PreconditionFailed` as they are." }),
-      etag: z.string().optional().meta({ description: "Their `ETag`." }),
-    })
+    .discriminatedUnion("status", [
+      z.strictObject({
+        index,
+        status: rowStatus("done"),
+        asset_id: assetId,
+        tags: tagsSchema.meta({ description: "The tags afterwards." }),
+        etag,
+      }),
+      z.strictObject({
+        index,
+        status: rowStatus("failed"),
+        asset_id: assetId.optional().meta({ description: "UUID of the asset; absent if there is none." }),
+        error: rowErrorSchema,
+        tags: tagsSchema.optional().meta({ description: "With `PreconditionFailed`: the tags as they are." }),
+        etag: etag.optional(),
+      }),
+      z.strictObject({ index, status: rowStatus("skipped") }),
+    ])
     .meta({ id: "TagsResult" }),
 ).meta({ id: "BulkTagsResult" });
 export type BulkTagsResult = z.output<typeof bulkTagsResultSchema>;

@@ -95,28 +95,38 @@ export const usageListQuerySchema = usageQuerySchema.extend({
 });
 
 /** Usage of one SIM in a list: what is known, or why it is not. */
+const listedSim = {
+  asset_id: z.string().meta({ description: "UUID of the asset that holds the SIM." }),
+  asset_name: z.string().meta({ description: "Name of the asset." }),
+  serial_number: z.string().meta({ description: "Serial number of the asset." }),
+  sim_type: simTypeSchema.meta({ description: "Which SIM of the asset." }),
+  iccid: z.string().meta({ ...iccidSchema.meta() }),
+};
 const listedUsageSchema = z
-  .strictObject({
-    asset_id: z.string().meta({ description: "UUID of the asset that holds the SIM." }),
-    asset_name: z.string().meta({ description: "Name of the asset." }),
-    serial_number: z.string().meta({ description: "Serial number of the asset." }),
-    sim_type: simTypeSchema.meta({ description: "Which SIM of the asset." }),
-    iccid: z.string().meta({ ...iccidSchema.meta() }),
-    finalized_until: range.finalized_until.exactOptional(),
-    as_of: range.as_of,
-    usages: z
-      .array(z.union([superSimUsageEntry, proSimUsageEntry]))
-      .exactOptional()
-      .meta({ description: "Totals by network group or service profile, and period. Absent with `error`." }),
-    error: z
+  .union([
+    z
       .strictObject({
-        code: errorCodeSchema,
-        message: z.string().meta({ description: "What is wrong, for people." }),
-        details: anyObject.exactOptional().meta({ description: "More about the error." }),
+        ...listedSim,
+        finalized_until: range.finalized_until,
+        as_of: range.as_of,
+        usages: z
+          .array(z.union([superSimUsageEntry, proSimUsageEntry]))
+          .meta({ description: "Totals by network group or service profile, and period." }),
       })
-      .exactOptional()
-      .meta({ description: "Why the usage of this SIM is not known, such as an operator that does not answer." }),
-  })
+      .meta({ id: "KnownUsage" }),
+    z
+      .strictObject({
+        ...listedSim,
+        error: z
+          .strictObject({
+            code: errorCodeSchema,
+            message: z.string().meta({ description: "What is wrong, for people." }),
+            details: anyObject.exactOptional().meta({ description: "More about the error." }),
+          })
+          .meta({ description: "Why the usage of this SIM is not known, such as an operator that does not answer." }),
+      })
+      .meta({ id: "UnknownUsage" }),
+  ])
   .meta({ id: "ListedUsage" });
 export type ListedUsage = z.output<typeof listedUsageSchema>;
 

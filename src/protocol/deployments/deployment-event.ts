@@ -25,9 +25,11 @@ export const deploymentStepSchema = z
 export type DeploymentStep = z.output<typeof deploymentStepSchema>;
 
 /** A code of the error table. */
-export const errorCodeSchema = z
-  .enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]])
-  .meta({ id: "ErrorCode", description: "Error code, for programs." });
+export const errorCodeSchema = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]).meta({
+  id: "ErrorCode",
+  description: "Error code, for programs. `x-retryable` lists those after which the same request may succeed.",
+  "x-retryable": Object.entries(ERRORS).flatMap(([code, { retryable }]) => (retryable ? [code] : [])),
+});
 
 const byteProgressSchema = z.object({
   done: z.int().min(0).meta({ description: "Bytes pulled so far." }),

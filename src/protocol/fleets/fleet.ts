@@ -5,7 +5,7 @@ import { displayText } from "../values/sanitized-text.ts";
 import { memberCountsSchema, memberDifferenceSchema, memberStateSchema } from "./fleet-member.ts";
 import { rolloutStateSchema } from "./rollout.ts";
 import { rolloutStrategySchema, rolloutStrategyUpdateSchema } from "./rollout-strategy.ts";
-import { unixSeconds } from "../values/scalars.ts";
+import { booleanString, unixSeconds } from "../values/scalars.ts";
 import { selectorSchema } from "./selector.ts";
 
 /*
@@ -144,8 +144,7 @@ export const MAX_LISTED_REAPPLIED = 1_000;
 
 /** Query of Reapply. */
 export const reapplyQuerySchema = z.strictObject({
-  dry_run: z
-    .enum(["true", "false"])
+  dry_run: booleanString()
     .optional()
     .meta({ description: "With `true`, nothing is changed: the response says which members would be put right." }),
 });

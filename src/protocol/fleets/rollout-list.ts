@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { MAX_PAGE_SIZE } from "../limits.ts";
 import { rolloutSchema, targetSchema, type TargetState, targetStateSchema } from "./rollout.ts";
-import { cursorSchema, integerString } from "../values/scalars.ts";
+import { booleanString, cursorSchema, integerString } from "../values/scalars.ts";
 
 const nextCursor = z.string().nullable().meta({ description: "Cursor of the next page; `null` on the last one." });
 
@@ -41,7 +41,7 @@ export const targetListQuerySchema = z.strictObject({
     .meta({ description: `Targets per page, 1 to ${MAX_PAGE_SIZE}; 50 by default.` }),
   cursor: cursorSchema.optional(),
   state: states.optional(),
-  failed: z.enum(["true"]).optional().meta({
+  failed: booleanString().optional().meta({
     description: "With `true`, only targets that have failed, were lost or have refused, whatever they are by now.",
   }),
   wave: integerString(1, 1_000).optional().meta({ description: "Only targets of the wave with this number, from 1." }),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { BulkRegistrationResult, BulkTagsResult } from "../../../src/protocol/assets/bulk.ts";
+import type { RowError } from "../../../src/protocol/assets/bulk.ts";
 import { MAX_TAGS } from "../../../src/protocol/fleets/tags.ts";
 import { StoreUnavailableError } from "../../../src/control-plane/store/unavailable.ts";
 import { apiClient } from "../../support/api-client.ts";
@@ -32,22 +32,39 @@ async function post(path: string, body: unknown, headers: Readonly<Record<string
   return { status: response.status, isReplayed, body: await response.json() };
 }
 
+/** A result with the fields of all statuses. */
+interface BulkResult {
+  readonly dry_run: boolean;
+  readonly done: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly results: readonly {
+    readonly index: number;
+    readonly status: string;
+    readonly error?: RowError;
+    readonly asset_id?: string;
+    readonly device_token?: string;
+    readonly tags?: Readonly<Record<string, string>>;
+    readonly etag?: string;
+  }[];
+}
+
 const register = async (body: unknown, query = "", headers = {}) => {
   const response = await post(`/v1/bulk/assets${query}`, body, headers);
-  return { ...response, body: response.body as BulkRegistrationResult };
+  return { ...response, body: response.body as BulkResult };
 };
 const tag = async (body: unknown, query = "") => {
   const response = await post(`/v1/bulk/tags${query}`, body);
-  return { ...response, body: response.body as BulkTagsResult };
+  return { ...response, body: response.body as BulkResult };
 };
 const serialNumbers = async (): Promise<string[]> => {
   const { body } = await apiClient(control, account).get("/v1/assets?limit=200");
   return (body as { assets: { serial_number: string }[] }).assets.map((each) => each.serial_number);
 };
 
-const registered = ({ results }: BulkRegistrationResult) =>
+const registered = ({ results }: BulkResult) =>
   results.map(({ index, status, error }) => [index, status, error?.code, error?.details?.["field"]]);
-const tagged = ({ results }: BulkTagsResult) => results.map(({ error, tags }) => [error?.code, tags]);
+const tagged = ({ results }: BulkResult) => results.map(({ error, tags }) => [error?.code, tags]);
 
 test("each row is registered or refused on its own, in its order", async () => {
   const prefix = `B-${crypto.randomUUID().slice(0, 8)}`;
@@ -111,7 +128,7 @@ test("a quota ends in the middle of a request, also of a dry run", async () => {
   const api = apiClient(small, owner);
   const body = { assets: ["Q-1", "Q-2", "Q-3"].map((serial_number) => ({ serial_number })) };
   for (const query of ["?dry_run=true", ""]) {
-    const result = (await api.post(`/v1/bulk/assets${query}`, body)).body as unknown as BulkRegistrationResult;
+    const result = (await api.post(`/v1/bulk/assets${query}`, body)).body as unknown as BulkResult;
     expect(result.results.map(({ status, error }) => error?.code ?? status)).toEqual(["done", "done", "QuotaExceeded"]);
   }
 });
@@ -190,7 +207,7 @@ test("rows for which there is no time are skipped, and are carried out when they
   };
   const send = async (assets: readonly TestAsset[]) => {
     const body = { assets: assets.map(({ uuid }) => ({ asset_id: uuid, tags: { a: "1" } })) };
-    return (await api.post("/v1/bulk/tags", body)).body as unknown as BulkTagsResult;
+    return (await api.post("/v1/bulk/tags", body)).body as unknown as BulkResult;
   };
   const first = await send(made);
   expect(first).toMatchObject({ done: 2, failed: 0, skipped: 1 });

@@ -19,14 +19,24 @@ import { termsOfSelector } from "../../core/selector-terms.ts";
 const MAX_UNREAD_BYTES = 256 * 1024;
 
 const query = z.strictObject({
-  after: integerString(0, Number.MAX_SAFE_INTEGER)
-    .optional()
-    .meta({ description: "`id` of the last event received; without it the stream begins now." }),
+  after: integerString(0, Number.MAX_SAFE_INTEGER).optional().meta({
+    description: "`id` of the last event received; without it the stream begins now.",
+    // As in the events: what a program takes from one fits here.
+    type: "string",
+    pattern: "^[0-9]{1,16}$",
+    minimum: undefined,
+    maximum: undefined,
+  }),
   types: z
     .string()
     .min(1)
     .max(512)
-    .refine((text) => text.split(",").every(isTypeOrGroup), "must be types of events, or groups such as deployment.*")
+    .superRefine((text, context) => {
+      const unknown = text.split(",").find((each) => !isTypeOrGroup(each));
+      if (unknown === undefined) return;
+      const message = `"${unknown}" is no type of events; there are ${[...GROUPS, ...TYPES].join(", ")}`;
+      context.addIssue({ code: "custom", message });
+    })
     .optional()
     .meta({
       description: "Only events of these types, separated by commas. `deployment.*` stands for all that begin so.",

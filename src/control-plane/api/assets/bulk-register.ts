@@ -18,7 +18,8 @@ import { bulkQuery, carryOutRows } from "./bulk-rows.ts";
 import { recordConflict, requireAssetQuota } from "./register-asset.ts";
 
 type Row = BulkRegistration["assets"][number];
-type Fields = Omit<BulkRegistrationResult["results"][number], "index" | "status" | "error">;
+type Fields = Pick<Done, "serial_number" | "asset_id" | "device_token">;
+type Done = Extract<BulkRegistrationResult["results"][number], { status: "done" }>;
 
 /** `POST /v1/bulk/assets`: registers many assets, each on its own. */
 export function registerAssets(api: Api, context: ApiContext): void {
@@ -48,7 +49,7 @@ export function registerAssets(api: Api, context: ApiContext): void {
         ? { ...context, store: checking(context) }
         : { ...context, release: releaseMovedSim.bind(undefined, context, accountId) };
       let registered = 0;
-      return carryOutRows<Row, Fields>(context, request, {
+      const result = await carryOutRows<Row, Fields>(context, request, {
         rows,
         isDryRun,
         known: ({ serial_number }) => ({ serial_number }),
@@ -65,6 +66,8 @@ export function registerAssets(api: Api, context: ApiContext): void {
           return isDryRun ? {} : { asset_id: asset.uuid, device_token: deviceToken };
         },
       });
+      // Each status has its fields.
+      return result as BulkRegistrationResult;
     },
   );
 }

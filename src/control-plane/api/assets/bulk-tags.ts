@@ -15,7 +15,8 @@ import { bulkQuery, carryOutRows, RowFailure } from "./bulk-rows.ts";
 import { changeTags, planTags, stateOfTags, toTagsResource } from "./tags.ts";
 
 type Row = BulkTags["assets"][number];
-type Fields = Omit<BulkTagsResult["results"][number], "index" | "status" | "error">;
+type Fields = Partial<Pick<Done, "asset_id" | "tags" | "etag">>;
+type Done = Extract<BulkTagsResult["results"][number], { status: "done" }>;
 
 /** `POST /v1/bulk/tags`: changes the tags of many assets, each on its own. */
 export function tagAssets(api: Api, context: ApiContext): void {
@@ -43,12 +44,14 @@ export function tagAssets(api: Api, context: ApiContext): void {
       );
       if (issues.length > 0) throw invalidRequest(issues);
       const isDryRun = request.query.dry_run;
-      return carryOutRows<Row, Fields>(context, request, {
+      const result = await carryOutRows<Row, Fields>(context, request, {
         rows,
         isDryRun,
         known: () => ({}),
         carryOut: (row) => tagAsset(context, request, row, isDryRun),
       });
+      // Each status has its fields.
+      return result as BulkTagsResult;
     },
   );
 }

@@ -51,7 +51,7 @@ const CHALLENGE_HEADER: HeaderSchema = {
 
 const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, HeaderSchema>>>> = {
   TooManyRequests: {
-    "Retry-After": seconds("Seconds until the next request is accepted."),
+    "Retry-After": seconds("Seconds after which to retry."),
     "RateLimit-Limit": { type: "integer", description: "Requests that a key or a person may send in the window." },
     "RateLimit-Remaining": { type: "integer", description: "Requests left in the window." },
     "RateLimit-Reset": seconds("Seconds until the next window."),

@@ -1,7 +1,9 @@
+import { nameAt } from "./component-names.ts";
 import { fieldsOf, SharedFields, withSharedFields } from "./share-fields.ts";
 import { type Fields, mapValues, type Named, pascalCase, Shared } from "./shared.ts";
 
 interface Operation extends Fields {
+  readonly operationId?: string;
   readonly parameters?: readonly Parameter[];
   readonly responses?: Readonly<Record<string, Response>>;
 }
@@ -56,7 +58,9 @@ export function shareComponents(document: object): object {
   });
   const sharedParameters = new Shared(
     "parameters",
-    operations.flatMap(({ parameters = [] }) => parameters.map((each): Named => [pascalCase(each.name), each])),
+    operations.flatMap(({ operationId, parameters = [] }) =>
+      parameters.map((each): Named => [pascalCase(each.name), each, nameAt(`${operationId}.${each.name}`)]),
+    ),
   );
   const schemas = (components?.["schemas"] ?? {}) as Fields;
   const sharedFields = new SharedFields(fieldsOf(schemas), schemas);

@@ -1,3 +1,4 @@
+import { nameAt } from "./component-names.ts";
 import { type Fields, isMap, mapValues, type Named, pascalCase, Shared } from "./shared.ts";
 
 /** A name costs readers a look: a field of several schemas gets one if it saves as many characters. */
@@ -11,12 +12,12 @@ export class SharedFields {
 
   /** @param schemas components whose names are not free */
   constructor(fields: readonly Named[], schemas: Fields) {
-    const all = fields.map(([name, field]): Named => [name, plainOf(field)]);
+    const all = fields.map(([name, field, given]): Named => [name, plainOf(field), given]);
     const exact = new Set(all.map(([, field]) => JSON.stringify(field)));
     // A field that may be `null` counts as one without if there is one: each would save the other.
-    const counted = all.map(([name, field]): Named => {
+    const counted = all.map(([name, field, given]): Named => {
       const value = withoutNull(field);
-      return [name, value !== undefined && exact.has(JSON.stringify(value)) ? value : field];
+      return [name, value !== undefined && exact.has(JSON.stringify(value)) ? value : field, given];
     });
     this.#shared = new Shared("schemas", counted, schemas, (text, count, name) => {
       const perUse = REFERENCE_LENGTH + name.length;
@@ -40,8 +41,14 @@ export class SharedFields {
   }
 }
 
-/** The fields of objects anywhere in a schema, or in a map of schemas; those of a field that occurs again only once. */
-export function fieldsOf(schema: unknown, seen: Set<string> = new Set()): Named[] {
+/** The fields of objects anywhere in some schemas; those of a field that occurs again only once. */
+export function fieldsOf(schemas: Fields): Named[] {
+  const seen = new Set<string>();
+  return Object.entries(schemas).flatMap(([name, schema]) => fieldsIn(schema, name, seen));
+}
+
+/** @param owner name of the schema of the document that it is in */
+function fieldsIn(schema: unknown, owner: string, seen: Set<string>): Named[] {
   if (typeof schema !== "object" || schema === null) return [];
   const { properties, ...rest } = schema as Fields;
   const fields = isMap(properties) ? Object.entries(properties) : [];
@@ -49,12 +56,12 @@ export function fieldsOf(schema: unknown, seen: Set<string> = new Set()): Named[
     const text = JSON.stringify(plainOf(field));
     if (seen.has(text)) return [];
     seen.add(text);
-    return fieldsOf(field, seen);
+    return fieldsIn(field, owner, seen);
   });
   return [
-    ...fields.map(([name, field]): Named => [pascalCase(name), field]),
+    ...fields.map(([name, field]): Named => [pascalCase(name), field, nameAt(`${owner}.${name}`)]),
     ...inside,
-    ...Object.values(rest).flatMap((each) => fieldsOf(each, seen)),
+    ...Object.values(rest).flatMap((each) => fieldsIn(each, owner, seen)),
   ];
 }
 

@@ -1,6 +1,7 @@
 export type Fields = Readonly<Record<string, unknown>>;
 
-export type Named = readonly [name: string, value: unknown];
+/** @param given a name of its own, which it has in any case */
+export type Named = readonly [name: string, value: unknown, given?: string | undefined];
 
 /** Components of one kind: the values that occur more than once. */
 export class Shared {
@@ -27,11 +28,12 @@ export class Shared {
       ([text, found]) => found.length > 1 && isWorth(text, found.length, (found[0] as Named)[0]),
     );
     // The value that is used most has the plain name.
-    for (const [text, [first]] of several.toSorted(([, a], [, b]) => b.length - a.length)) {
-      const [name, value] = first as Named;
-      const free = this.#freeName(name);
-      this.components[free] = value;
-      this.#names.set(text, free);
+    for (const [text, found] of several.toSorted(([, a], [, b]) => b.length - a.length)) {
+      const [first, value] = found[0] as Named;
+      const given = found.find(([, , each]) => each !== undefined)?.[2];
+      const name = this.#freeName(given ?? first);
+      this.components[name] = value;
+      this.#names.set(text, name);
     }
   }
 
@@ -41,11 +43,24 @@ export class Shared {
     return name === undefined ? value : { $ref: `#/components/${this.#kind}/${name}` };
   }
 
+  /** A number would reach clients as a name, and another value would have it after the next addition. */
   #freeName(name: string): string {
-    for (let number = 1; ; number++) {
-      const candidate = number === 1 ? name : `${name}${number}`;
-      if (!(candidate in this.components) && !(candidate in this.#taken)) return candidate;
+    if (!this.#isTaken(name)) return name;
+    // No program has the names of examples.
+    if (this.#kind === "examples") return this.#numbered(name);
+    throw new Error(
+      `the OpenAPI document has several ${this.#kind} called ${name}: component-names.ts is to tell them apart`,
+    );
+  }
+
+  #numbered(name: string): string {
+    for (let number = 2; ; number++) {
+      if (!this.#isTaken(`${name}${number}`)) return `${name}${number}`;
     }
+  }
+
+  #isTaken(name: string): boolean {
+    return name in this.components || name in this.#taken;
   }
 }
 

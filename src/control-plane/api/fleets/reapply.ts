@@ -32,7 +32,7 @@ export function reapplyFleet(api: Api, { store, fleets }: ApiContext): void {
     },
     async (request): Promise<ReapplyResponse> => {
       const fleet = await findFleet(store, request);
-      const input = { ...request.body, dryRun: request.query.dry_run === "true" };
+      const input = { ...request.body, dryRun: request.query.dry_run ?? false };
       const { assets, members } = await fleets.reapply(fleet, input, requesterOf(request));
       return {
         assets,

@@ -90,7 +90,7 @@ export function listTargets(api: Api, { store }: ApiContext): void {
       const { limit = DEFAULT_PAGE_SIZE, cursor, state: states, wave, failed } = request.query;
       const found = await store.rollouts.listTargets(rollout.id, limit + 1, {
         ...(states && { states }),
-        hasFailed: failed === "true",
+        hasFailed: failed ?? false,
         ...(wave !== undefined && { wave: wave - 1 }),
         ...(cursor !== undefined && { after: assetOfCursor(cursor) }),
       });

@@ -73,7 +73,7 @@ async function readWhileThereIsTime(
     const next = entries.slice(sims.length, sims.length + AT_ONCE);
     const read = await Promise.all(next.map((entry) => readOne(context, entry, query)));
     sims.push(...read);
-    count += read.reduce((sum, { usages = [] }) => sum + usages.length, 0);
+    count += read.reduce((sum, each) => sum + ("usages" in each ? each.usages.length : 0), 0);
     if (count >= MAX_PAGE_ENTRIES || clock.monotonic() - began >= MAX_PAGE_MS) break;
   }
   return sims;

@@ -85,3 +85,15 @@ test("examples that several responses have are shared, and those of a shared res
     },
   });
 });
+
+const labels = (description: string) => ({
+  One: { type: "object", properties: { label: { ...FIELD, description } } },
+  Other: { type: "object", properties: { label: { ...FIELD, description } } },
+});
+
+test("values that differ do not share a name: that of one of them would be a number, and change with additions", () => {
+  const others = Object.entries(labels(`${DESCRIPTION} Of others.`)).map(([name, schema]) => [`More${name}`, schema]);
+  expect(() => schemasOf({ ...labels(DESCRIPTION), ...Object.fromEntries(others) })).toThrow(
+    "several schemas called Label",
+  );
+});
