@@ -4,6 +4,9 @@ import { parseArgs } from "node:util";
 import { readModules } from "../../scripts/test/modules.ts";
 import { prepare } from "../../scripts/test/run.ts";
 import { BENCHMARK_RESULTS, BENCHMARK_TABLES, parseBenchmarkResults } from "../../scripts/docs/benchmark-tables.ts";
+import { agentBroken } from "./agent-updates/agent-broken.ts";
+import { agentFleet } from "./agent-updates/agent-fleet.ts";
+import { agentOlder } from "./agent-updates/agent-older.ts";
 import { badLink } from "./bad-link.ts";
 import { beforeAfter } from "./before-after.ts";
 import { webConsole } from "./console/console.ts";
@@ -69,6 +72,9 @@ const BENCHES: readonly Bench[] = [
   beforeAfter,
   small,
   smallRun,
+  agentFleet,
+  agentOlder,
+  agentBroken,
 ];
 const FOLDER = "bench-results";
 

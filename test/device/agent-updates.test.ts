@@ -1,10 +1,8 @@
-import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
+import { createPublicKey, generateKeyPairSync } from "node:crypto";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ARCHITECTURES } from "../../scripts/packaging/architectures.ts";
 import { readSigningKey } from "../../scripts/packaging/release-key.ts";
-import { writeRelease } from "../../scripts/packaging/write-release.ts";
 import { utcDay } from "../../src/lib/terminal/time.ts";
 import { VERSION } from "../../src/lib/version.ts";
 import type { AgentReleaseList } from "../../src/protocol/agents/agent-release.ts";
@@ -21,6 +19,7 @@ import { documented, fill } from "../support/documentation.ts";
 import { webImage } from "../support/images.ts";
 import type { Asset } from "../support/system/control.ts";
 import { tempDir } from "../support/temp-dir.ts";
+import { writeTestRelease } from "../support/updates/test-release.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const missing = await devicesUnavailableReason();
@@ -55,10 +54,12 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
     const privateKey = await readSigningKey(join(folder, "release-key.pem"));
     const publicKey = createPublicKey(privateKey);
     deb = await testPackage(folder, { trustedKeys: [publicKey] });
-    await release(GOOD, privateKey);
-    await release(CRASHING, privateKey, `echo '${LAST_WORDS}'; exit 1`);
-    await release(HANGING, privateKey, `echo '${LAST_WORDS}'; exec sleep infinity`);
-    await release(FOREIGN, generateKeyPairSync("ed25519").privateKey, "exit 1");
+    const signed = { folder, key: privateKey };
+    await writeTestRelease({ ...signed, version: GOOD });
+    await writeTestRelease({ ...signed, version: CRASHING, script: `echo '${LAST_WORDS}'; exit 1` });
+    await writeTestRelease({ ...signed, version: HANGING, script: `echo '${LAST_WORDS}'; exec sleep infinity` });
+    const { privateKey: foreign } = generateKeyPairSync("ed25519");
+    await writeTestRelease({ folder, key: foreign, version: FOREIGN, script: "exit 1" });
     const signer = join(folder, "signer.pem");
     await writeFile(signer, publicKey.export({ type: "spki", format: "pem" }));
     for (const version of [GOOD, CRASHING])
@@ -69,26 +70,6 @@ describe.skipIf(missing !== undefined)("updates of the agent", () => {
   afterAll(() => shared.disposeAsync());
 
   const layoutOf = (version: string): string => join(folder, `edge-agent_${version}.oci`);
-
-  /** Writes a release for this machine. @param script all that it does, if not this program */
-  async function release(version: string, key: KeyObject, script?: string): Promise<void> {
-    const changed = join(folder, "changed");
-    if (script === undefined)
-      await writeFile(changed, `${await readFile("dist/edge-agent.mjs", "utf8")}\n// ${version}\n`);
-    else await writeFile(changed, `#!/bin/sh\n${script}\n`);
-    await writeRelease({
-      architectures: ARCHITECTURES.filter(({ node }) => node === process.arch),
-      version,
-      folder,
-      compression: "quick",
-      key,
-      trustedKeys: [createPublicKey(key)],
-      change: async (files) =>
-        script === undefined
-          ? files.map((file) => (file.to === "edge-agent.mjs" ? { ...file, from: changed } : file))
-          : files.flatMap(({ mode, to }) => (mode === 0o755 ? [{ mode, to, from: changed }] : [])),
-    });
-  }
 
   /** Bytes of what a device downloads for a release if it has nothing of it. */
   const imageBytes = async (version: string): Promise<number> => {

@@ -7,7 +7,7 @@ import { succeed } from "../command.ts";
 import { engineRequest } from "../images.ts";
 
 /** A release of Debian. */
-export type Suite = "bookworm" | "trixie";
+export type Suite = "bullseye" | "bookworm" | "trixie";
 
 const CACHE = ".cache/devices";
 const PACKAGES = ["systemd", "systemd-sysv", "dbus", "iptables", "iproute2", "procps", "sudo", "xz-utils"];
@@ -78,8 +78,8 @@ export async function deviceImage(engineSocket: string, suite: Suite, engine?: E
 }
 
 /** Builds the file system of such a device if it is not in the cache, for a later `deviceImage`. */
-export async function prepareDeviceImage(suite: Suite): Promise<void> {
-  const args = recipe(suite);
+export async function prepareDeviceImage(suite: Suite, engine?: EnginePackage): Promise<void> {
+  const args = recipe(suite, engine);
   await archiveOf(args, nameOf(args, `edge-device-${suite}`));
 }
 

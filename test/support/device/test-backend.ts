@@ -53,6 +53,11 @@ export class TestBackend implements AsyncDisposable {
     return this.#account.accountId;
   }
 
+  /** A key of the account with the role admin. */
+  get apiKey(): string {
+    return this.#account.apiKey;
+  }
+
   /** Address of the control plane for people. */
   get url(): string {
     return this.agentUrl.replace("wss:", "https:").replace("/v1/agent", "");
