@@ -70,6 +70,10 @@ export const PAGES: Readonly<Record<Exclude<ConsolePath, "/">, Page>> = {
     permission: "alerts.read",
     navigation: { label: "Alerts", icon: "bell" },
   },
+  "/alerts/settings": {
+    load: async () => (await import("../pages/alerts/settings-page.tsx")).AlertSettingsPage,
+    permission: "alerts.read",
+  },
   "/enrol": {
     load: async () => (await import("../pages/enrol/enrol-page.tsx")).EnrolPage,
     permission: "enrolment.create",

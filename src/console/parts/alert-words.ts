@@ -47,8 +47,8 @@ const TABS: Readonly<Partial<Record<AlertCondition, string>>> = {
 /** Name of a rollout, as the service writes it. */
 const ROLLOUT_NAME = /^(.+) revision [0-9]+$/;
 
-/** Path of the page that shows what the alert is about; `undefined` if there is none. */
-export function subjectPath({ condition, subject }: Pick<Alert, "condition" | "subject">): string | undefined {
+/** Path of the page that shows what the alert is about. */
+export function subjectPath({ condition, subject }: Pick<Alert, "condition" | "subject">): string {
   switch (subject.kind) {
     case "asset": {
       const tab = TABS[condition];
@@ -63,6 +63,6 @@ export function subjectPath({ condition, subject }: Pick<Alert, "condition" | "s
     case "api_key":
       return "/developer";
     case "channel":
-      return undefined;
+      return "/alerts/settings";
   }
 }

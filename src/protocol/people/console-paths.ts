@@ -20,6 +20,7 @@ export const CONSOLE_PATHS = [
   "/fleets/:fleet/rollouts/:rollout_id",
   "/sims",
   "/alerts",
+  "/alerts/settings",
   "/enrol",
   "/people",
   "/developer",

@@ -1,64 +1,34 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { startReceiver } from "../../support/alerts/receiver.ts";
+import { type ConsoleAlerts, startConsoleAlerts } from "../../support/console/console-alerts.ts";
 import { lookAtAll } from "../../support/console/look-at.ts";
-import { ADMIN, type ConsoleRig, type OpenedTab, startConsole } from "../../support/console/opened-console.ts";
-import { FakeDevice } from "../../support/fake-device.ts";
-import { tempDir } from "../../support/temp-dir.ts";
+import { ADMIN } from "../../support/console/opened-console.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 const DESK = { width: 1440, height: 900 };
 /** Devices that are lost together. */
 const LOST = ["Pump house 1", "Pump house 2", "Pump house 3", "Pump house 4", "Pump house 5"];
 
-const owned = new AsyncDisposableStack();
-let rig: ConsoleRig;
-let tab: OpenedTab;
-let page: Page;
-let receiver: Awaited<ReturnType<typeof startReceiver>>;
-let devices: FakeDevice[] = [];
+let alerts: ConsoleAlerts;
 beforeAll(async () => {
-  receiver = owned.use(await startReceiver());
-  rig = owned.use(await startConsole());
-  const directory = owned.use(await tempDir());
-  // The links of messages have the address of the service, which has a free port since its first start.
-  const config = join(directory.path, "config.json");
-  const allowed = { alert_channels: { allow_private: [receiver.host] } };
-  await writeFile(config, JSON.stringify({ public_url: rig.control.url, ...allowed }), { mode: 0o600 });
-  rig.control.useFlags("--config", config);
-  await rig.control.stop();
-  await rig.control.start();
-  tab = owned.use(await rig.openSignedIn());
-  page = tab.page;
+  alerts = await startConsoleAlerts();
 });
-afterAll(() => owned.disposeAsync());
+afterAll(() => alerts[Symbol.asyncDispose]());
 afterEach(async ({ task }) => {
+  const { page } = alerts.tab;
   if (task.result?.state === "fail") console.log(`${page.url()}\n${await page.locator("body").innerText()}`);
 });
 
-/** Performs a request with the session of the first admin. */
-async function send(method: string, path: string, data?: unknown): Promise<Record<string, unknown>> {
-  const headers = { origin: rig.control.url };
-  const response = await tab.context.request.fetch(rig.control.url + path, {
-    method,
-    headers,
-    ...(data !== undefined && { data }),
-  });
-  const text = await response.text();
-  if (!response.ok()) throw new Error(`${method} ${path}: ${response.status()} ${text}`);
-  return (text === "" ? {} : JSON.parse(text)) as Record<string, unknown>;
-}
-
 const open = async (path: string): Promise<void> => {
-  await page.setViewportSize(DESK);
-  await page.goto(rig.control.url + path);
+  await alerts.tab.page.setViewportSize(DESK);
+  await alerts.tab.page.goto(alerts.rig.control.url + path);
 };
-const bell = () => page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: /^Alerts/ });
-const rows = (name: string) => page.getByRole("table", { name }).getByRole("row");
+const bell = () => alerts.tab.page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: /^Alerts/ });
+const rows = (name: string) => alerts.tab.page.getByRole("table", { name }).getByRole("row");
 
 it("an account without alerts sees what fires one, and that no person would be notified", async () => {
+  const {
+    tab: { page },
+  } = alerts;
   await open("/alerts");
   await page.getByText("No open alerts.").waitFor();
   await page.getByText("No person would be notified").waitFor();
@@ -76,24 +46,29 @@ it("an account without alerts sees what fires one, and that no person would be n
 });
 
 it("devices that are lost together are one group, which the bell counts without a reload", async () => {
+  const {
+    send,
+    receiver,
+    connect,
+    tab: { page },
+  } = alerts;
   await open("/alerts");
+  for (const name of LOST) await (await connect(name)).device[Symbol.asyncDispose]();
+  await waitFor(
+    "the devices to be gone",
+    async () => (await send("GET", "/v1/overview"))["not_connected"] === LOST.length,
+  );
+  // From here on the condition holds for all of them.
   const channels = { ops: { kind: "webhook", url: receiver.url } };
   const rules = [{ condition: "device_offline", for_s: 0 }];
   await send("PUT", "/v1/alert-settings", { rules, channels, routes: { all: { channels: ["ops"] } } });
-  const { account } = (await send("GET", "/v1/session")) as { account: { id: string } };
-  for (const name of LOST) {
-    const options = ["--account", account.id, "--name", name, "--serial-number", name.replaceAll(" ", "-")];
-    const { device_token: token = "" } = await rig.control.administer("asset", "add", ...options);
-    devices.push(await FakeDevice.connect(`${rig.control.url.replace("http", "ws")}/v1/agent`, token));
-  }
-  for (const device of devices) await device[Symbol.asyncDispose]();
-  devices = [];
   await bell().getByText("5 open, 5 not acknowledged").waitFor({ state: "attached" });
   await rows("Open alerts").filter({ hasText: "5 assets" }).getByText("Pump house 1").waitFor();
   expect(await lookAtAll(page, "alerts-open")).toEqual([]);
 });
 
 it("a message leads through signing in to its group, and only the button acknowledges it", async () => {
+  const { send, receiver, rig } = alerts;
   await waitFor("the message", () => receiver.received.length > 0);
   const data = receiver.received[0]?.data ?? {};
   const link = String(data["url"]);
@@ -119,9 +94,14 @@ it("a message leads through signing in to its group, and only the button acknowl
 });
 
 it("alerts are silenced with a reason and an end, and the silence is ended", async () => {
+  const {
+    send,
+    tab: { page },
+  } = alerts;
   await open("/alerts");
   await page.getByRole("button", { name: "Silence Device offline" }).click();
   const dialog = page.getByRole("dialog", { name: "Silence alerts" });
+  await dialog.getByLabel("Assets").fill("*");
   await dialog.getByLabel("Reason").fill("Works at the pumps until Thursday");
   await dialog.getByLabel("For how long").selectOption("a day");
   expect(await lookAtAll(page, "alerts-silence")).toEqual([]);
@@ -140,6 +120,9 @@ it("alerts are silenced with a reason and an end, and the silence is ended", asy
 });
 
 it("the page of an asset shows its open alerts, and what was sent has its answer", async () => {
+  const {
+    tab: { page, complaints },
+  } = alerts;
   await open("/alerts");
   await page.getByRole("button", { name: "Show all 5" }).click();
   await page.getByRole("link", { name: "Pump house 4" }).click();
@@ -149,5 +132,5 @@ it("the page of an asset shows its open alerts, and what was sent has its answer
   await open("/alerts?view=sent");
   await rows("Messages").filter({ hasText: "Device offline: 5 assets" }).getByText("200 thank you").waitFor();
   expect(await lookAtAll(page, "alerts-sent")).toEqual([]);
-  expect(tab.complaints).toEqual([]);
+  expect(complaints).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { matchPath } from "react-router";
 import { expect, it } from "vitest";
-import { groupAlerts } from "../../../src/console/pages/alerts/alert-groups.ts";
+import { apart, groupAlerts } from "../../../src/console/pages/alerts/alert-groups.ts";
 import { subjectPath } from "../../../src/console/parts/alert-words.ts";
 import type { Alert } from "../../../src/protocol/api-types.ts";
 import { ALERT_CONDITION_NAMES, ALERT_CONDITIONS } from "../../../src/protocol/alerts/condition.ts";
@@ -50,6 +50,11 @@ it("without messages, what began within two minutes is a group of its condition 
   expect(shown(alerts).map(([, ids]) => ids)).toEqual([["1", "9"], ["3"], ["10"], ["2"]]);
 });
 
+it("alerts of one asset are no group with those of others, whatever message tells of them", () => {
+  const alerts = [someAlert("1", { group_ids: ["grp_a"] }), someAlert("2", { group_ids: ["grp_a"], since: 9000 })];
+  expect(shown(apart(alerts)).map(([id]) => id)).toEqual([undefined, undefined]);
+});
+
 it("the worst comes first, and of those the newest", () => {
   const alerts = [
     someAlert("info", { severity: "info", fired_at: 3000 }),
@@ -59,11 +64,9 @@ it("the worst comes first, and of those the newest", () => {
   expect(shown(alerts).map(([, ids]) => ids)).toEqual([["new"], ["old"], ["info"]]);
 });
 
-it.each(ALERT_CONDITION_NAMES)("%s leads to a page that the console has, or to none", (condition) => {
+it.each(ALERT_CONDITION_NAMES)("%s leads to a page that the console has", (condition) => {
   const { subject: kind } = ALERT_CONDITIONS[condition];
   const path = subjectPath({ condition, subject: { kind, id: "7f8c", name: "kiosks revision 12" } });
-  expect(path === undefined).toBe(kind === "channel");
-  if (path === undefined) return;
   expect(CONSOLE_PATHS.some((each) => matchPath(each, new URL(path, "http://host").pathname))).toBe(true);
   if (kind === "rollout") expect(path).toBe("/fleets/kiosks/rollouts/7f8c");
 });

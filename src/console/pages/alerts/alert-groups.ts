@@ -32,6 +32,11 @@ export function groupAlerts(alerts: readonly Alert[]): readonly AlertGroup[] {
     .toSorted((a, b) => rankOf(a) - rankOf(b) || newestOf(b) - newestOf(a));
 }
 
+/** Returns alerts of one asset without their groups: one is acknowledged without those of other assets that are in the same message. */
+export function apart(alerts: readonly Alert[]): readonly Alert[] {
+  return alerts.map((alert) => Object.assign({}, alert, { group_ids: [] }));
+}
+
 function keyOf(alert: Alert, groups: ReadonlyMap<string, readonly Alert[]>): string {
   const [id] = alert.group_ids;
   if (id !== undefined) return id;

@@ -15,7 +15,7 @@ import { PendingButton } from "../../parts/form.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { State } from "../../parts/state.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
-import { type AlertGroup, groupAlerts } from "./alert-groups.ts";
+import { type AlertGroup, apart, groupAlerts } from "./alert-groups.ts";
 import classes from "./alerts.module.css";
 import { SilenceDialog } from "./silence-dialog.tsx";
 
@@ -87,7 +87,6 @@ function What({ group }: { readonly group: AlertGroup }): ReactNode {
 function Subject({ alert }: { readonly alert: Alert }): ReactNode {
   const path = subjectPath(alert);
   const name = <SafeText text={alert.subject.name} max={120} />;
-  if (path === undefined) return name;
   return (
     <Anchor component={Link} to={path} inherit underline="always">
       {name}
@@ -235,7 +234,7 @@ export function AlertTable({
       </Group>
     ),
   };
-  const groups = groupAlerts(isOfAsset ? alerts.map((alert) => ({ ...alert, group_ids: [] })) : alerts);
+  const groups = groupAlerts(isOfAsset ? apart(alerts) : alerts);
   const ofState = isOver ? [OVER, ACKNOWLEDGED] : [ACKNOWLEDGED, ...(mayManage ? [actions] : [])];
   return (
     <>

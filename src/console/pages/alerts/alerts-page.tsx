@@ -5,9 +5,10 @@ import { Empty } from "../../parts/empty.tsx";
 import { Forbidden, Loaded } from "../../parts/loaded.tsx";
 import { MoreButton } from "../../parts/more-button.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
-import { Tabs } from "../../parts/tabs.tsx";
 import { AlertFilterBar, readAlertFilters } from "./alert-filters.tsx";
+import { apart } from "./alert-groups.ts";
 import { AlertTable } from "./alert-list.tsx";
+import { AlertTabs } from "./alerts-tabs.tsx";
 import { Deliveries } from "./deliveries.tsx";
 import { MessageGroup } from "./message-group.tsx";
 import { Silences } from "./silences.tsx";
@@ -16,12 +17,8 @@ import { NoPersonIsTold, WhoIsTold } from "./who-is-told.tsx";
 
 const GROUP = /^grp_[0-9a-f]{1,64}$/;
 
-const VIEWS = [
-  { id: "open", label: "Open", to: "/alerts" },
-  { id: "over", label: "History", to: "/alerts?view=over" },
-  { id: "silences", label: "Silences", to: "/alerts?view=silences" },
-  { id: "sent", label: "Messages sent", to: "/alerts?view=sent" },
-] as const;
+/** Those of the tabs that this page shows. */
+const VIEWS = ["open", "over", "silences", "sent"] as const;
 
 /** Open and resolved alerts of the account, silences, and the messages that were sent. */
 export function AlertsPage(): ReactNode {
@@ -34,12 +31,12 @@ export function AlertsPage(): ReactNode {
         {GROUP.test(group) ? <MessageGroup key={group} groupId={group} /> : <UnknownGroup />}
       </>
     );
-  const view = VIEWS.find(({ id }) => id === parameters.get("view")) ?? VIEWS[0];
+  const view = VIEWS.find((each) => each === parameters.get("view")) ?? "open";
   return (
     <>
       <PageTitle title="Alerts" />
-      <Tabs label="Parts of the page" tabs={VIEWS} current={view.id} />
-      <View id={view.id} />
+      <AlertTabs current={view} />
+      <View id={view} />
     </>
   );
 }
@@ -52,7 +49,7 @@ function UnknownGroup(): ReactNode {
   );
 }
 
-function View({ id }: { readonly id: (typeof VIEWS)[number]["id"] }): ReactNode {
+function View({ id }: { readonly id: (typeof VIEWS)[number] }): ReactNode {
   const maySeeMessages = usePermission("alerts.manage");
   switch (id) {
     case "open":
@@ -77,7 +74,8 @@ function List({ state }: { readonly state: "firing" | "resolved" }): ReactNode {
       <AlertFilterBar filters={filters} />
       <Loaded query={alerts}>
         {({ pages }) => {
-          const rows = pages.flatMap((page) => page.alerts);
+          const all = pages.flatMap((page) => page.alerts);
+          const rows = filters.asset === undefined ? all : apart(all);
           if (rows.length === 0) return <None isOpen={isOpen} isFiltered={isFiltered} />;
           return (
             <>

@@ -42,7 +42,8 @@ interface FormProps {
 function SilenceForm({ condition, onDone }: FormProps): ReactNode {
   const isOfAssets = ALERT_CONDITIONS[condition].subject === "asset";
   const [isOnlyThis, setOnlyThis] = useState(true);
-  const [selector, setSelector] = useState("*");
+  // No default for assets: all of them are rarely meant.
+  const [selector, setSelector] = useState(isOfAssets ? "" : "*");
   const [length, setLength] = useState(String(HOUR_S));
   const [until, setUntil] = useState("");
   const [reason, setReason] = useState("");
@@ -85,7 +86,8 @@ function SilenceForm({ condition, onDone }: FormProps): ReactNode {
       {isOfAssets && (
         <TextInput
           label="Assets"
-          description="By their tags, as in site=pump-7; * is all of the account."
+          description="Those with these tags, or * for all of the account."
+          placeholder="site=pump-7"
           value={selector}
           spellCheck={false}
           autoComplete="off"

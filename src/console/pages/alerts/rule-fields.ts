@@ -1,0 +1,59 @@
+import type { AlertRule } from "../../../protocol/api-types.ts";
+import {
+  ALERT_CONDITIONS,
+  type AlertCondition,
+  type AlertSeverity,
+  type ConditionDefault,
+} from "../../../protocol/alerts/condition.ts";
+import { formatDuration } from "../../parts/durations.ts";
+import { type DurationText, durationText, secondsOf } from "./duration-text.ts";
+
+/** What differs from the default, in words. */
+export function describeRule({ condition, enabled, severity, for_s: forS, above }: AlertRule): string {
+  const unit = condition === "temperature_high" ? " °C" : " %";
+  const differs = [
+    ...(enabled === undefined ? [] : [enabled ? "on" : "off"]),
+    ...(severity === undefined ? [] : [severity]),
+    ...(forS === undefined ? [] : [`after ${formatDuration(forS)}`]),
+    ...(above === undefined ? [] : [`above ${above}${unit}`]),
+  ];
+  return differs.join(", ") || "as by default";
+}
+
+/** A rule as a person fills it in: what is empty stays as by default. */
+export interface RuleFields {
+  readonly condition: AlertCondition;
+  readonly selector: string;
+  readonly enabled: "" | "on" | "off";
+  readonly severity: "" | AlertSeverity;
+  readonly forS: DurationText;
+  readonly above: string;
+}
+
+export function ruleFieldsOf(rule: AlertRule): RuleFields {
+  return {
+    condition: rule.condition,
+    selector: rule.selector,
+    enabled: rule.enabled === undefined ? "" : rule.enabled ? "on" : "off",
+    severity: rule.severity ?? "",
+    forS: durationText(rule.for_s),
+    above: rule.above === undefined ? "" : String(rule.above),
+  };
+}
+
+/** Returns the rule as the API takes it. */
+export function ruleOf({ condition, selector, enabled, severity, forS, above }: RuleFields): AlertRule {
+  const seconds = secondsOf(forS);
+  return {
+    condition,
+    selector: selector.trim(),
+    ...(enabled !== "" && { enabled: enabled === "on" }),
+    ...(severity !== "" && { severity }),
+    ...(seconds !== undefined && { for_s: seconds }),
+    ...(above !== "" && hasLevel(condition) && { above: Number(above) }),
+  };
+}
+
+function hasLevel(condition: AlertCondition): boolean {
+  return (ALERT_CONDITIONS[condition] as ConditionDefault).above !== undefined;
+}
