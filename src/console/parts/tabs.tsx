@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useRef } from "react";
+import type { ReactNode } from "react";
 import { Link } from "react-router";
 import classes from "./tabs.module.css";
 
@@ -10,17 +10,19 @@ interface Props {
   readonly current: string;
 }
 
+/** A narrow screen has no room for all of them. */
+function bringIntoView(link: HTMLElement | null): void {
+  link?.scrollIntoView({ block: "nearest", inline: "nearest" });
+}
+
 /** Links to the parts of a page, which are in its address. */
 export function Tabs({ label, tabs, current }: Props): ReactNode {
-  const shown = useRef<HTMLAnchorElement>(null);
-  // A narrow screen has no room for all of them.
-  useEffect(() => shown.current?.scrollIntoView({ block: "nearest", inline: "nearest" }), [current]);
   return (
     <nav aria-label={label} className={classes.tabs}>
       {tabs.map(({ id, label: name, to }) => (
         <Link
           key={id}
-          ref={id === current ? shown : null}
+          ref={id === current ? bringIntoView : null}
           to={to}
           replace
           className={classes.tab ?? ""}
