@@ -35,6 +35,13 @@ export function formatSubjects(condition: AlertCondition, count: number): string
 
 /** Parts of the page of an asset that say more; its apps otherwise. */
 const TABS: Readonly<Partial<Record<AlertCondition, string>>> = {
+  device_offline: "health",
+  device_flapping: "health",
+  temperature_high: "health",
+  memory_high: "health",
+  disk_high: "health",
+  inodes_high: "health",
+  cpu_high: "health",
   deployment_failed: "deployments",
   update_waiting: "deployments",
   data: "sims",

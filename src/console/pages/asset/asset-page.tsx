@@ -90,6 +90,11 @@ const TABS: readonly Tab[] = [
     Content: lazyPart(async () => (await import("./deployments-tab.tsx")).DeploymentsTab),
   },
   {
+    id: "health",
+    label: "Health",
+    Content: lazyPart(async () => (await import("./health-tab.tsx")).HealthTab),
+  },
+  {
     id: "device",
     label: "Device",
     Content: lazyPart(async () => (await import("./device-tab.tsx")).DeviceTab),
