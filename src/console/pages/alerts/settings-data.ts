@@ -34,7 +34,7 @@ export function useAlertSettings(): UseQueryResult<ReadSettings> {
 }
 
 /** Returns the settings as they can be sent back: what is secret stays as it is. */
-export function definitionOf({ rules, routes, channels }: AlertSettings): Definition {
+function definitionOf({ rules, routes, channels }: AlertSettings): Definition {
   // A channel is read with its kind, and mails with who gets them: all that has to be said of one that stays.
   return { rules, routes, channels: channels as Definition["channels"] };
 }
