@@ -169,7 +169,7 @@ export class AlertWatcher implements AsyncDisposable {
       after = page.last;
       await setImmediate();
     }
-    const open = await alerts.listOpen(accountId);
+    const open = await this.#listOpen(accountId);
     const changes = evaluate(open, observed, rules, nowMs);
     for (let at = 0; at < changes.length; at += WRITE_BATCH) {
       const some = changes.slice(at, at + WRITE_BATCH);
@@ -178,8 +178,18 @@ export class AlertWatcher implements AsyncDisposable {
       await setImmediate();
     }
     if (changes.some(({ kind }) => kind === "resolve")) await alerts.removeSurplus(accountId);
-    await this.#group(accountId, changes.length === 0 ? open : await alerts.listOpen(accountId), nowMs);
+    await this.#group(accountId, changes.length === 0 ? open : await this.#listOpen(accountId), nowMs);
     return observed.length;
+  }
+
+  async #listOpen(accountId: string): Promise<readonly OpenAlert[]> {
+    const open: OpenAlert[] = [];
+    for (let page: readonly OpenAlert[] = []; ;) {
+      page = await this.#options.store.alerts.listOpen(accountId, BATCH, page.at(-1));
+      open.push(...page);
+      if (page.length < BATCH) return open;
+      await setImmediate();
+    }
   }
 
   async #group(accountId: string, open: readonly OpenAlert[], nowMs: number): Promise<void> {

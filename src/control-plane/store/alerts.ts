@@ -115,7 +115,12 @@ export interface AlertStore {
   ): Promise<{ readonly observed: readonly Observation[]; readonly last: string | undefined }>;
   /** Returns the other conditions that hold. */
   observeOthers(accountId: string, nowMs: number): Promise<readonly Observation[]>;
-  listOpen(accountId: string): Promise<readonly OpenAlert[]>;
+  /** Returns at most `limit` open alerts, in the order of their conditions and subjects, those behind `after`. */
+  listOpen(
+    accountId: string,
+    limit: number,
+    after?: Pick<OpenAlert, "condition" | "subject">,
+  ): Promise<readonly OpenAlert[]>;
   /** Stores changes, in one transaction. New alerts take the ids in order. */
   change(accountId: string, changes: readonly AlertChange[], ids: readonly string[], nowMs: number): Promise<void>;
   /** Removes what is resolved, beyond the newest `MAX_RESOLVED_ALERTS` of the account. */

@@ -66,16 +66,20 @@ export function alertsContract(harness: StoreHarness): void {
       await alerts.change(ACCOUNT, [opening(mine), opening(mine)], ["alr_1", "alr_2"], NOW);
       const pending = opening(mine, { condition: "app_missing", state: "pending", firedAtMs: undefined });
       await alerts.change(ACCOUNT, [pending], ["alr_3"], NOW);
-      expect((await alerts.listOpen(ACCOUNT)).map(({ id, state, firedAtMs }) => [id, state, firedAtMs])).toEqual([
-        ["alr_1", "firing", NOW],
+      const isOpen = await alerts.listOpen(ACCOUNT, 100);
+      expect(isOpen.map(({ id, state, firedAtMs }) => [id, state, firedAtMs])).toEqual([
         ["alr_3", "pending", undefined],
+        ["alr_1", "firing", NOW],
       ]);
+      expect(await alerts.listOpen(ACCOUNT, 1)).toEqual(isOpen.slice(0, 1));
+      expect(await alerts.listOpen(ACCOUNT, 1, isOpen[0])).toEqual(isOpen.slice(1));
+      expect(await alerts.listOpen(ACCOUNT, 1, isOpen[1])).toEqual([]);
       // Nobody is told of what is pending.
       expect((await alerts.list(ACCOUNT, { state: "firing" }, 10)).alerts.map(({ id }) => id)).toEqual(["alr_1"]);
       const clear = { kind: "clear", id: "alr_3", clearSinceMs: NOW + 1 } as const;
       await alerts.change(ACCOUNT, [{ kind: "fire", id: "alr_3", severity: "info" }, clear], [], NOW + 5);
       expect(await alerts.countFiring(ACCOUNT)).toEqual({ firing: 2, unacknowledged: 2 });
-      const [, fired] = await alerts.listOpen(ACCOUNT);
+      const [fired] = await alerts.listOpen(ACCOUNT, 100);
       expect(fired).toMatchObject({ severity: "info", firedAtMs: NOW + 5, clearSinceMs: NOW + 1, routeIds: [] });
       expect(fired?.subject).toEqual({
         kind: "asset",
@@ -100,7 +104,7 @@ export function alertsContract(harness: StoreHarness): void {
           resolvedAtMs,
         ]),
       ).toEqual([["alr_1", NOW + 9]]);
-      expect((await alerts.listOpen(ACCOUNT)).map(({ id }) => id)).toEqual(["alr_3"]);
+      expect((await alerts.listOpen(ACCOUNT, 100)).map(({ id }) => id)).toEqual(["alr_3"]);
       await alerts.change(ACCOUNT, [opening(mine)], ["alr_4"], NOW + 100);
       expect(await alerts.countFiring(ACCOUNT)).toEqual({ firing: 2, unacknowledged: 2 });
       expect(await alerts.listAccounts(NOW, "", 10)).toEqual([ACCOUNT, STRANGER]);
@@ -182,7 +186,7 @@ export function alertsContract(harness: StoreHarness): void {
       const found = [alerts.find(ACCOUNT, "alr_1"), alerts.find(STRANGER, "alr_1")];
       expect((await Promise.all(found)).map((alert) => alert?.id)).toEqual(["alr_1", undefined]);
       expect(
-        (await alerts.listOpen(ACCOUNT)).map(({ isAcknowledged, routeIds }) => [isAcknowledged, routeIds]),
+        (await alerts.listOpen(ACCOUNT, 100)).map(({ isAcknowledged, routeIds }) => [isAcknowledged, routeIds]),
       ).toEqual([
         [true, []],
         [true, ["night"]],

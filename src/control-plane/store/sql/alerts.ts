@@ -53,12 +53,14 @@ const SAVE_HABITS = /* sql */ `
   FROM assets WHERE uuid = ?1
   ON CONFLICT (asset_uuid) DO UPDATE SET epoch = excluded.epoch, level_millis = excluded.level_millis, level_at_ms = excluded.level_at_ms,
     flaps_until_ms = excluded.flaps_until_ms, away_since_ms = excluded.away_since_ms, pauses = excluded.pauses`;
+/** In the order of the index `alerts_open`, which has no others. */
 const listOpenSql = (routes: string, tags: string): string => /* sql */ `
   SELECT l.id, l.condition, l.severity, l.subject_kind, l.subject_id, l.subject_name, l.state, l.since_ms, l.clear_since_ms,
     l.fired_at_ms, l.acknowledged_at_ms, a.type, (SELECT ${routes} FROM alert_group_members m WHERE m.alert_id = l.id) AS routes,
     (SELECT ${tags} FROM asset_tags g WHERE g.asset_uuid = l.subject_id) AS tags
   FROM alerts l LEFT JOIN assets a ON a.uuid = l.subject_id
-  WHERE l.account_id = ? AND l.state IN ('pending', 'firing') ORDER BY l.id`;
+  WHERE l.account_id = ? AND l.state <> 'resolved' AND (l.condition, l.subject_id) > (?, ?)
+  ORDER BY l.condition, l.subject_id LIMIT ?`;
 const INSERT = /* sql */ `
   INSERT INTO alerts (id, account_id, condition, subject_kind, subject_id, subject_name, severity, state, since_ms, fired_at_ms,
     usual_pause_ms)
@@ -193,8 +195,13 @@ export class SqlAlertStore implements AlertStore {
     return this.#observations.observeOthers(accountId, nowMs);
   }
 
-  async listOpen(accountId: string): Promise<readonly OpenAlert[]> {
-    return (await this.#executor.all<OpenRow>(this.#listOpen, [accountId])).map(toOpen);
+  async listOpen(
+    accountId: string,
+    limit: number,
+    after?: Pick<OpenAlert, "condition" | "subject">,
+  ): Promise<readonly OpenAlert[]> {
+    const values = [accountId, after?.condition ?? "", after?.subject.id ?? "", limit];
+    return (await this.#executor.all<OpenRow>(this.#listOpen, values)).map(toOpen);
   }
 
   async change(
