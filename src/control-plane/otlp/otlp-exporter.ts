@@ -115,7 +115,8 @@ export class OtlpExporter implements AsyncDisposable {
   ): Promise<boolean> {
     const body = exportRequest(assets, VERSION, now);
     using limit = deadline(this.#options.clock, OTLP_TIMEOUT_MS, signal);
-    const message = { url: this.#url, headers: { ...headers, "Content-Type": "application/json" }, body };
+    const secrets = Object.values(headers).flatMap((value) => value.split(" "));
+    const message = { url: this.#url, headers: { ...headers, "Content-Type": "application/json" }, body, secrets };
     const answer = await this.#poster.post(message, limit.signal);
     if (signal.aborted) return false;
     this.#note(answer);

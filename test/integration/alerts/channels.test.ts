@@ -155,6 +155,29 @@ test("one that does not answer is given up with the signal", async () => {
   expect(await sending).toEqual({ kind: "failed", answer: "no answer in time" });
 });
 
+test("an answer that repeats what is secret of the channel is kept without it", async () => {
+  const key = "a-key-that-nobody-sees";
+  let answer = "";
+  using other = await receiver((response) => response.writeHead(404).end(answer));
+  const answered = async (config: unknown, text: string) => {
+    answer = text;
+    return (await send(other.host, alertChannelConfigSchema.parse(config))).answer;
+  };
+  const slack = { kind: "slack", url: `${other.url}/services/T0/${key}?code=another-key` };
+  // As a server says it by default.
+  expect(await answered(slack, `Cannot POST /services/T0/${key}`)).toBe("404 Cannot POST ***");
+  expect(await answered(slack, `no such hook: ${key}, another-key`)).toBe("404 no such hook: ***, ***");
+  // Nor is a part of it there where the answer is cut.
+  expect(await answered(slack, `${"x".repeat(290)}${key}`)).not.toContain("a-k");
+  expect(await answered({ kind: "ntfy", url: `${other.url}/edge`, token: key }, `Bearer ${key}`)).toBe(
+    "404 Bearer ***",
+  );
+  const pager = { kind: "pagerduty", routing_key: key, url: `${other.url}/v2/enqueue` };
+  expect(await answered(pager, `{"invalid": "${key}"}`)).toBe('404 {"invalid": "***"}');
+  const hook = { kind: "webhook", url: `${other.url}/`, secrets: SECRETS };
+  expect(await answered(hook, `/ ${SECRETS.join(" ")}`)).toBe("404 / *** ***");
+});
+
 test("inner addresses are refused, by number and by name, and what has no TLS", async () => {
   const poster = new Poster({
     allowPrivate: ["hooks.lan:8080"],

@@ -8,12 +8,44 @@ export interface HttpMessage {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** What an answer that is kept must not have: servers repeat addresses and keys in their errors. */
+  readonly secrets: readonly string[];
 }
 
 type HttpConfig = Exclude<AlertChannelConfig, { readonly kind: "email" }>;
 
+type Formatted = Omit<HttpMessage, "secrets">;
+
 /** Returns the message in the form of the channel. @param id the same however often it is sent */
 export function formatMessage(config: HttpConfig, message: AlertMessage, id: string, nowMs: number): HttpMessage {
+  return { ...inFormOf(config, message, id, nowMs), secrets: secretsOf(config) };
+}
+
+/** Shorter parts of an address are words. */
+const MIN_PART_LENGTH = 8;
+
+function secretsOf(config: HttpConfig): readonly string[] {
+  const { pathname, search, searchParams } = new URL(config.url);
+  const parts = [...pathname.split("/"), ...searchParams.values()].filter(({ length }) => length >= MIN_PART_LENGTH);
+  return [...keysOf(config), pathname + search, pathname, ...parts];
+}
+
+function keysOf(config: HttpConfig): readonly string[] {
+  switch (config.kind) {
+    case "webhook":
+      return config.secrets ?? [];
+    case "pagerduty":
+      return [config.routing_key];
+    case "ntfy":
+      return config.token === undefined ? [] : [config.token];
+    case "slack":
+    case "mattermost":
+    case "teams":
+      return [];
+  }
+}
+
+function inFormOf(config: HttpConfig, message: AlertMessage, id: string, nowMs: number): Formatted {
   const url = new URL(config.url);
   switch (config.kind) {
     case "webhook":
@@ -36,7 +68,7 @@ export function lineOf({ severity, text }: Pick<AlertMessage, "severity" | "text
   return `[${severity}] ${text}`;
 }
 
-function json(url: URL, body: unknown, headers: Readonly<Record<string, string>> = {}): HttpMessage {
+function json(url: URL, body: unknown, headers: Readonly<Record<string, string>> = {}): Formatted {
   return { url, headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) };
 }
 
@@ -47,7 +79,7 @@ function signedWebhook(
   message: AlertMessage,
   id: string,
   nowMs: number,
-): HttpMessage {
+): Formatted {
   const { type, at, ...data } = message;
   const event = { type: `alert.${type}`, timestamp: new Date(at * 1000).toISOString(), data: { id, ...data } };
   const body = JSON.stringify(event);
@@ -118,7 +150,7 @@ function pagerDutyEvent(routingKey: string, message: AlertMessage): unknown {
 const NTFY_PRIORITY: Readonly<Record<AlertSeverity, number>> = { critical: 5, warning: 4, info: 3 };
 
 /** Published as JSON to the root of the server, since headers take no text of others. */
-function ntfyMessage(url: URL, token: string | undefined, message: AlertMessage): HttpMessage {
+function ntfyMessage(url: URL, token: string | undefined, message: AlertMessage): Formatted {
   const topic = decodeURIComponent(url.pathname.split("/").findLast((part) => part !== "") ?? "");
   const { severity, type, url: click } = message;
   const priority = type === "resolved" ? 3 : NTFY_PRIORITY[severity];

@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
+import { SecretMasker } from "../../../lib/redact.ts";
 import { VERSION } from "../../../lib/version.ts";
 import type { DeliveryAnswer } from "../../core/alerts/delivery.ts";
 import { PrivateHosts } from "../../images/private-hosts.ts";
@@ -47,12 +48,12 @@ export class Poster {
   }
 
   /** Never rejects: every failure is an answer. */
-  async post({ url, headers, body }: HttpMessage, signal: AbortSignal): Promise<DeliveryAnswer> {
+  async post({ url, headers, body, secrets }: HttpMessage, signal: AbortSignal): Promise<DeliveryAnswer> {
     const refusal = this.explainRefusal(url);
     if (refusal !== undefined) return failed(refusal);
     try {
       const response = await this.#send(url, headers, body, signal);
-      return await toAnswer(response);
+      return await toAnswer(response, secrets);
     } catch (error) {
       if (error instanceof ResolutionFailure) return failed(`${url.host} has no public address`);
       if (signal.aborted) return failed("no answer in time");
@@ -87,7 +88,7 @@ export class Poster {
 }
 
 /** Reads some of the answer; the rest, however long, is left. */
-async function toAnswer(response: IncomingMessage): Promise<DeliveryAnswer> {
+async function toAnswer(response: IncomingMessage, secrets: readonly string[]): Promise<DeliveryAnswer> {
   const status = response.statusCode ?? 0;
   let text = "";
   let bytes = 0;
@@ -103,7 +104,9 @@ async function toAnswer(response: IncomingMessage): Promise<DeliveryAnswer> {
   } finally {
     response.destroy();
   }
-  const answer = cleanText(`${status} ${text}`.trim(), MAX_ANSWER_LENGTH);
+  // Before it is cut for people.
+  const masked = new SecretMasker(secrets).mask(text, { atEnd: bytes >= MAX_ANSWER_BYTES });
+  const answer = cleanText(`${status} ${masked}`.trim(), MAX_ANSWER_LENGTH);
   if (status >= 200 && status < 300) return { kind: "delivered", answer };
   if (status === 410) return { kind: "gone", answer };
   if (status >= 300 && status < 400) return failed(`${status}: redirects are not followed`);
