@@ -22,6 +22,7 @@ import { describeMachine } from "./machine.ts";
 import { recovery } from "./recovery.ts";
 import type { Bench, BenchResult } from "./result.ts";
 import { returnOfAFleet } from "./return-of-a-fleet.ts";
+import { alertOutage } from "./service/alert-outage.ts";
 import { assetList } from "./service/asset-list.ts";
 import { assetRead } from "./service/asset-read.ts";
 import { fleet } from "./service/fleet.ts";
@@ -65,6 +66,7 @@ const BENCHES: readonly Bench[] = [
   fleet,
   fleetShared,
   floods,
+  alertOutage,
   fleetLoss,
   rollout,
   judgement,
