@@ -23,6 +23,21 @@ const firing = async (store: Store) =>
     .map(({ condition, subject }) => `${condition} ${subject.name}`)
     .toSorted();
 
+const silence = async (
+  store: Store,
+  rig: AlertRig,
+  selector: string,
+  minutes: number,
+  accountId = ACCOUNT,
+): Promise<string> => {
+  const nowMs = rig.clock.now();
+  const id = `sil_${selector}`;
+  const about = { conditions: undefined, selector, reason: "Works", createdBy: "Ada" };
+  const created = { id, accountId, ...about, createdAtMs: nowMs, endsAtMs: nowMs + minutes * MINUTE };
+  expect(await store.alertSettings.createSilence(created, someAudit("silence.created", accountId))).toBe("stored");
+  return id;
+};
+
 describe("what is told", () => {
   test("40 devices that are lost together are one message to each channel, and one when all are back", async () => {
     await using store = await openWithAccount();
@@ -56,6 +71,28 @@ describe("what is told", () => {
     await rig.skip(29 * MINUTE);
     await rig.until("the message", () => rig.received.length === 1);
     expect((rig.received[0]?.atMs ?? 0) - leftAt - 30 * MINUTE).toBeLessThanOrEqual(5_000);
+  });
+
+  test("routes and silences of another account, which take everything, have nothing to do with it", async () => {
+    await using store = await openWithAccount();
+    const other = "acc_2";
+    await store.accounts.createAccount({ id: other, name: "Stranger", createdAt: 0 });
+    await using rig = new AlertRig();
+    const [device] = await connectDevices(store, rig.clock, 1);
+    await addRoute(store, ["ops"]);
+    await addRoute(store, ["ops", "spy"], { selector: "*" }, other);
+    await silence(store, rig, "*", 24 * 60, other);
+    await rig.start(store);
+    await device?.leave();
+    await rig.until("the message", () => rig.received.length > 0, MINUTE);
+    await device?.join();
+    await rig.until("the end", () => rig.received.length > 1);
+    await rig.skip(30 * MINUTE);
+    expect(rig.received.map(({ channel, message }) => [channel, message.account_id, message.type])).toEqual([
+      ["ops", ACCOUNT, "firing"],
+      ["ops", ACCOUNT, "resolved"],
+    ]);
+    expect(await store.alertOutbox.listDeliveries(other, {}, 9)).toEqual([]);
   });
 
   test("10,000 devices are one message, written in parts that others need not wait for", async () => {
@@ -96,15 +133,6 @@ describe("what is told", () => {
     expect(parts.reduce((sum, count) => sum + count, 0)).toBe(20_000);
   });
 });
-
-const silence = async (store: Store, rig: AlertRig, selector: string, minutes: number): Promise<string> => {
-  const nowMs = rig.clock.now();
-  const id = `sil_${selector}`;
-  const about = { conditions: undefined, selector, reason: "Works", createdBy: "Ada" };
-  const created = { id, accountId: ACCOUNT, ...about, createdAtMs: nowMs, endsAtMs: nowMs + minutes * MINUTE };
-  expect(await store.alertSettings.createSilence(created, someAudit("silence.created"))).toBe("stored");
-  return id;
-};
 
 const hourOf = (ms: number) => new Date(ms).toISOString().slice(11, 16);
 

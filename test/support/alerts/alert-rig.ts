@@ -92,14 +92,15 @@ export async function addRoute(
   store: Store,
   channels: readonly string[],
   fields: Partial<AlertRouteBody> = {},
+  accountId = ACCOUNT,
 ): Promise<void> {
   for (const name of channels) {
-    const channel = { accountId: ACCOUNT, name, kind: "webhook", shown: {}, changedAtMs: 0, keyId: "key_a" };
+    const channel = { accountId, name, kind: "webhook", shown: {}, changedAtMs: 0, keyId: "key_a" };
     const sealed = { sealed: Uint8Array.of(1), failingSinceMs: undefined, disabledAtMs: undefined };
     await putChannel(store, { ...channel, ...sealed });
   }
   const body = alertRouteBodySchema.parse({ channels, ...fields });
-  await putRoute(store, ACCOUNT, "all", body);
+  await putRoute(store, accountId, "all", body);
 }
 
 /** Registers assets, named in order, whose devices are connected. Returns what ends each connection. */
