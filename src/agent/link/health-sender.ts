@@ -11,7 +11,7 @@ export interface HealthSenderOptions {
 }
 
 /**
- * Sends over one session how the device was: beside other traffic, when a message is due, and without any some time later. Nothing
+ * Sends over one session how the device was: beside other traffic, when a message is due, and without any some time later, or at once if it is due early. Nothing
  * of it is acknowledged within the session: the control plane stores what arrives, in order, or the session ends.
  */
 export class HealthSender implements Disposable {
@@ -19,11 +19,16 @@ export class HealthSender implements Disposable {
   readonly #writer = new HealthMessageWriter();
   #sentAt: number | undefined;
   #timer: Disposable;
+  readonly #watching: Disposable;
 
   constructor(options: HealthSenderOptions) {
     this.#options = options;
     this.#sentAt = options.confirmedAt;
     this.#timer = this.#arm();
+    this.#watching = options.health.onEarly(() => {
+      this.#timer[Symbol.dispose]();
+      this.#timer = this.#arm();
+    });
   }
 
   /** There is other traffic on the link. */
@@ -33,6 +38,7 @@ export class HealthSender implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#watching[Symbol.dispose]();
     this.#timer[Symbol.dispose]();
   }
 

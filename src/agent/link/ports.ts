@@ -110,6 +110,8 @@ export interface HealthSource {
    * @param writer that of the session
    */
   take(afterAt: number | undefined, writer: HealthMessageWriter): HealthMessage | undefined;
+  /** Calls `listener` when a message has become due before its time, until disposed. */
+  onEarly(listener: () => void): Disposable;
 }
 
 /** What the link sends besides events of deployments. */

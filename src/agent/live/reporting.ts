@@ -96,6 +96,7 @@ function counted(source: HealthSource, traffic: CountResponseTraffic): HealthSou
       if (message) traffic("telemetry", message.bytes.length, undefined);
       return message;
     },
+    onEarly: (listener) => source.onEarly(listener),
   };
 }
 

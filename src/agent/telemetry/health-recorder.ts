@@ -70,8 +70,10 @@ export class HealthRecorder {
   }
 
   #keep(samples: readonly HealthSample[]): void {
-    const { ring, clock } = this.#options;
-    this.#write(() => ring.add({ at: unixNow(clock), spreads: spreadsOf(samples) }));
+    const { ring, reports, clock } = this.#options;
+    const row = { at: unixNow(clock), spreads: spreadsOf(samples) };
+    this.#write(() => ring.add(row));
+    reports?.onRow(row);
   }
 
   #write(work: () => void): void {

@@ -1,12 +1,16 @@
 import { type Clock, unixNow } from "../../lib/clock.ts";
+import type { HealthCondition } from "../../protocol/alerts/condition.ts";
 import { HEALTH_KEPT_S, REPORTED_HEALTH_METRICS } from "../../protocol/link/device-health.ts";
 import { APP_REPORT_ROW_S, type AppHealthRow, combineAppRows, MAX_ROW_APPS } from "../../protocol/link/app-health.ts";
 import { boundApps } from "../../protocol/link/app-health-rows.ts";
 import type { HealthMessageWriter } from "../../protocol/link/health-message.ts";
-import { combineRows, type HealthRow, type HealthSpreads } from "../../protocol/link/health-points.ts";
+import { combineRows, type HealthRow, type HealthSpreads, startOf } from "../../protocol/link/health-points.ts";
 import { HEALTH_REPORT_ROW_S, MAX_HEALTH_ROWS } from "../../protocol/link/health-rows.ts";
+import { HealthConditions } from "../core/health/health-conditions.ts";
 
 const DAY_MS = 86_400_000;
+/** Messages a day that are sent before their time. */
+const MAX_EARLY_A_DAY = 4;
 /** Part of the interval for which a message waits for other traffic. */
 const WAITING_PART = 1 / 4;
 
@@ -21,12 +25,21 @@ export interface HealthReportsOptions {
 
 /**
  * What the device sends of how it was, out of the ring: a few messages a day, whatever the link does. What a session loses goes
- * with a later message, since the service says in the next session what it has.
+ * with a later message, since the service says in the next session what it has. When a condition of alerts about it begins or
+ * ceases to hold, the message is due at once; the next one follows an interval later.
  */
 export class HealthReports {
   readonly #options: HealthReportsOptions;
   readonly #intervalMs: number;
   #earliestMs: number;
+  #isEarly = false;
+  readonly #earlyAtMs: number[] = [];
+  readonly #listeners = new Set<() => void>();
+  /** Rows of the 15 minutes that are under way. */
+  #current: readonly HealthRow[] = [];
+  readonly #conditions = new HealthConditions();
+  /** Those that held at the end of what was sent. */
+  #told: ReadonlySet<HealthCondition> = new Set();
 
   constructor(options: HealthReportsOptions) {
     this.#options = options;
@@ -37,7 +50,38 @@ export class HealthReports {
 
   /** When the next message may be sent beside other traffic, and when without any, in monotonic milliseconds. */
   get due(): { readonly earliestMs: number; readonly latestMs: number } {
-    return { earliestMs: this.#earliestMs, latestMs: this.#earliestMs + WAITING_PART * this.#intervalMs };
+    const waitingMs = this.#isEarly ? 0 : WAITING_PART * this.#intervalMs;
+    return { earliestMs: this.#earliestMs, latestMs: this.#earliestMs + waitingMs };
+  }
+
+  /** Calls `listener` when a message is due before its time, until disposed. */
+  onEarly(listener: () => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  /** There is a new row in the ring. */
+  onRow(row: HealthRow): void {
+    this.#judge(row.at);
+    this.#current = [...this.#current, row];
+    const { holding } = this.#conditions;
+    const isTold = holding.size === this.#told.size && [...holding].every((condition) => this.#told.has(condition));
+    if (isTold || this.#isEarly) return;
+    const now = this.#options.clock.monotonic();
+    while ((this.#earlyAtMs[0] ?? now) <= now - DAY_MS) this.#earlyAtMs.shift();
+    if (this.#earlyAtMs.length >= MAX_EARLY_A_DAY) return;
+    this.#earlyAtMs.push(now);
+    this.#isEarly = true;
+    this.#earliestMs = Math.min(this.#earliestMs, now);
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Judges the 15 minutes that were under way, if they are over. */
+  #judge(now: number): void {
+    const [ended] = combineRows(this.#current, HEALTH_REPORT_ROW_S);
+    if (!ended || ended.at === startOf(now, HEALTH_REPORT_ROW_S)) return;
+    this.#current = [];
+    this.#conditions.add(ended);
   }
 
   /** Returns the message that is due, with the rows after this time, if there are any. */
@@ -58,7 +102,10 @@ export class HealthReports {
     const rows = combineRows(found, HEALTH_REPORT_ROW_S).slice(0, MAX_HEALTH_ROWS);
     const newest = rows.at(-1);
     this.#earliestMs = clock.monotonic() + (newest ? 1 : WAITING_PART) * this.#intervalMs;
+    this.#isEarly = false;
     if (!newest) return undefined;
+    this.#judge(now);
+    this.#told = this.#conditions.holding;
     const apps = this.#appsBetween(afterAt, newest.at).filter(({ at }) => at >= now - HEALTH_KEPT_S);
     return { bytes: writer.write({ rows, apps }), newestAt: newest.at };
   }

@@ -293,6 +293,7 @@ const source = (taken: (number | undefined)[]): HealthSource => ({
     taken.push(afterAt);
     return { bytes: Uint8Array.of(4, taken.length), newestAt: 1_000 + taken.length };
   },
+  onEarly: () => ({ [Symbol.dispose]: () => undefined }),
 });
 
 describe("how the device was", () => {
@@ -321,6 +322,7 @@ describe("how the device was", () => {
         return taken.length === 0 ? health.due : { earliestMs: Infinity, latestMs: 1e12 };
       },
       take: (afterAt, writer) => health.take(afterAt, writer),
+      onEarly: (listener) => health.onEarly(listener),
     });
     await link.clock.advance(4_499_999);
     expect(taken).toEqual([]);

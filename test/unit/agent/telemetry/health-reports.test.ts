@@ -35,7 +35,9 @@ function device(perDay = 24) {
     /** Time passes by 5 minutes, with a row at the end of it. */
     async sample(spreads: HealthSpreads = { cpu_percent: [1, 2, 3] }) {
       await clock.advance(QUARTER_MS / 3);
-      rows.push({ at: nowS(), spreads });
+      const row = { at: nowS(), spreads };
+      rows.push(row);
+      reports.onRow(row);
     },
     /** Opens a session. What it sends is in `sent`. */
     begin(confirmedAt?: number, sent: HealthRow[][] = []) {
@@ -188,6 +190,74 @@ describe("what a device sends of how it was", () => {
       }),
       { numRuns: 30 },
     );
+  });
+});
+
+const heat = (celsius: number): HealthSpreads => ({ temperature_celsius: [celsius, celsius, celsius] });
+
+/** A session that has just sent its hourly message. */
+async function afterMessage() {
+  const gateway = device();
+  const session = gateway.begin();
+  while (session.sent.length < 3) await gateway.sample(heat(60));
+  return { gateway, session, count: session.sent.length };
+}
+
+/** Returns after how many minutes a message has come. */
+async function untilSent({ gateway, session }: Awaited<ReturnType<typeof afterMessage>>, spreads: HealthSpreads) {
+  const [count, from] = [session.sent.length, gateway.nowS()];
+  while (session.sent.length === count) await gateway.sample(spreads);
+  return (gateway.nowS() - from) / 60;
+}
+
+describe("a condition of alerts that begins or ceases to hold", () => {
+  test("is told within five minutes of the 15 minutes that show it, and so is its end; each row is sent once", async () => {
+    const link = await afterMessage();
+    using session = link.session;
+    expect(await untilSent(link, heat(85))).toBeLessThanOrEqual(35);
+    expect(session.sent.at(-1)?.at(-1)).toMatchObject({ spreads: { temperature_celsius: [85, 85, 85] } });
+    expect(await untilSent(link, heat(60))).toBeLessThanOrEqual(35);
+    expect(session.sent.at(-1)?.at(-1)?.spreads.temperature_celsius?.[1]).toBeLessThanOrEqual(80);
+    for (let count = 0; count < 24; count++) await link.gateway.sample(heat(60));
+    const times = timesOf(session.sent);
+    expect(times).toEqual(times.map((_, index) => index * QUARTER_S));
+  });
+
+  test("is told when it has held for its time: memory for 30 minutes", async () => {
+    const link = await afterMessage();
+    using session = link.session;
+    expect(await untilSent(link, { memory_percent: [97, 97, 97] })).toBeLessThanOrEqual(50);
+    const means = session.sent.flat().map(({ spreads }) => spreads.memory_percent?.[1]);
+    expect(means.slice(-2)).toEqual([97, 97]);
+  });
+
+  test("is told four times a day, and then as the rest is: however often it changes, with or without a link", async () => {
+    const link = await afterMessage();
+    using session = link.session;
+    for (let count = 0; count < 12 * 24; count++) await link.gateway.sample(heat(count % 12 < 6 ? 60 : 90));
+    expect(session.sent.length - link.count).toBeGreaterThan(19);
+    expect(session.sent.length - link.count).toBeLessThanOrEqual(24 + 4);
+    const away = device();
+    for (let count = 0; count < 12 * 24; count++) await away.sample(heat(count % 12 < 6 ? 60 : 90));
+    using back = away.begin();
+    back.onTraffic();
+    expect(back.sent).toHaveLength(1);
+  });
+
+  test("that is sent with an hourly message, or is none since its rows have a gap, brings no other message", async () => {
+    const link = await afterMessage();
+    using session = link.session;
+    await untilSent(link, { temperature_celsius: [81, 81, 81] });
+    const { length } = session.sent;
+    for (let count = 0; count < 9; count++) await link.gateway.sample(heat(90));
+    expect(session.sent).toHaveLength(length);
+    const other = await afterMessage();
+    using second = other.session;
+    // Two rows above, with none between them.
+    for (let count = 0; count < 2; count++) await other.gateway.sample({ memory_percent: [97, 97, 97] });
+    await other.gateway.clock.advance((QUARTER_MS * 4) / 3);
+    for (let count = 0; count < 3; count++) await other.gateway.sample({ memory_percent: [97, 97, 97] });
+    expect(second.sent).toHaveLength(other.count);
   });
 });
 
