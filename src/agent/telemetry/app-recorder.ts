@@ -23,8 +23,8 @@ export class AppRecorder {
     this.#options = options;
   }
 
-  /** Takes a sample, once a minute. Throws if the row that has ended cannot be written; it is lost then. */
-  sample(): void {
+  /** Takes a sample, once a minute; returns whether a row has ended. Throws if it cannot be written; it is lost then. */
+  sample(): boolean {
     const { sampler, ring, clock } = this.#options;
     const now = unixNow(clock);
     const at = startOf(Math.max(0, now - HALF_SAMPLE_S), HEALTH_REPORT_ROW_S);
@@ -33,6 +33,7 @@ export class AppRecorder {
     const [ended, current] = isUnderWay ? [[], this.#samples] : [this.#samples, []];
     this.#samples = apps.size > 0 ? [...current, { at, apps }] : current;
     for (const row of combineAppRows(ended, HEALTH_REPORT_ROW_S)) ring.add(row);
+    return ended.length > 0;
   }
 
   /** Returns the rows of the last 48 hours, also that which is under way, in no order. */

@@ -30,7 +30,8 @@ export interface HealthRecorderOptions {
 /** Samples the machine every minute, and keeps five samples as one row. */
 export class HealthRecorder {
   readonly #options: HealthRecorderOptions;
-  #hasFailed = false;
+  /** What could not be written the last time. */
+  readonly #failing = new Set<"machine" | "apps">();
 
   constructor(options: HealthRecorderOptions) {
     this.#options = options;
@@ -46,13 +47,13 @@ export class HealthRecorder {
     if (!sampler) return;
     // The processors' use is measured from here on.
     sampler.sample();
-    if (apps) this.#write(() => apps.sample());
+    if (apps) this.#write("apps", () => apps.sample());
     let samples: HealthSample[] = [];
     while (!signal.aborted) {
       await pause(clock, SAMPLE_INTERVAL_MS, signal);
       if (signal.aborted) return;
       samples.push(sampler.sample());
-      if (apps) this.#write(() => apps.sample());
+      if (apps) this.#write("apps", () => apps.sample());
       if (samples.length < SAMPLES_PER_ROW) continue;
       const heard = await modem?.read(signal);
       this.#keep(heard ? [...samples, heard] : samples);
@@ -72,22 +73,25 @@ export class HealthRecorder {
   #keep(samples: readonly HealthSample[]): void {
     const { ring, reports, clock } = this.#options;
     const row = { at: unixNow(clock), spreads: spreadsOf(samples) };
-    this.#write(() => ring.add(row));
+    this.#write("machine", () => {
+      ring.add(row);
+      return true;
+    });
     reports?.onRow(row);
   }
 
-  #write(work: () => void): void {
+  /** @param work returns whether it has written anything */
+  #write(of: "machine" | "apps", work: () => boolean): void {
     try {
-      work();
-      this.#hasFailed = false;
+      if (work()) this.#failing.delete(of);
     } catch (error) {
       // Said once: a disk that cannot be written fails every five minutes.
-      if (!this.#hasFailed)
+      if (this.#failing.size === 0)
         this.#options.logger.warn(
           { reason: errorText(error) },
           "the health history cannot be written; it has a gap until it can",
         );
-      this.#hasFailed = true;
+      this.#failing.add(of);
     }
   }
 }
