@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -107,22 +108,32 @@ const selected = BENCHES.filter(({ name, isOnRequest = false }) => {
 // Also ends child processes. Containers and images may remain; their names begin with eat-.
 process.on("SIGINT", () => process.exit(130));
 await prepare(readModules(), ["test/bench/main.ts"]);
-const results: Record<string, BenchResult> = {};
-for (const bench of selected) {
+const machine = describeMachine();
+await mkdir(FOLDER, { recursive: true });
+// A run of more than an hour may end in its midst: what this commit has measured for the page is not measured again.
+const kept = join(FOLDER, `page-${String(machine["commit"])}.json`);
+const results: Record<string, BenchResult> =
+  page && existsSync(kept) ? (JSON.parse(readFileSync(kept, "utf8")) as Record<string, BenchResult>) : {};
+const failed: string[] = [];
+for (const bench of selected.filter(({ name }) => !results[name])) {
   const start = performance.now();
-  results[bench.name] = await bench.run({
-    quick,
-    baseline,
-    minutes: minutes === undefined ? undefined : Number(minutes),
-  });
+  try {
+    results[bench.name] = await bench.run({
+      quick,
+      baseline,
+      minutes: minutes === undefined ? undefined : Number(minutes),
+    });
+    if (page) await writeFile(kept, JSON.stringify(results));
+  } catch (error) {
+    failed.push(bench.name);
+    console.error(error);
+  }
   console.error(`${bench.name}: ${((performance.now() - start) / 1000).toFixed(0)} s`);
 }
 
-const machine = describeMachine();
-await mkdir(FOLDER, { recursive: true });
 const file = join(FOLDER, `${String(machine["time"]).replaceAll(":", "-")}.json`);
 await writeFile(file, JSON.stringify({ machine, quick, results }, null, 2));
-if (page) {
+if (page && failed.length === 0) {
   const rows = Object.fromEntries(Object.entries(results).map(([name, result]) => [name, result.rows]));
   const recorded = parseBenchmarkResults(JSON.stringify({ machine, results: rows }));
   await writeFile(BENCHMARK_RESULTS, `${JSON.stringify(recorded, null, 2)}\n`);
@@ -130,3 +141,7 @@ if (page) {
 }
 console.log(table(Object.values(results).flatMap(({ rows }) => rows)));
 console.log(`\n${JSON.stringify(machine)}\n${file}`);
+if (failed.length > 0) {
+  console.error(`failed: ${failed.join(", ")}`);
+  process.exitCode = 1;
+}

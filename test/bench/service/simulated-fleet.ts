@@ -84,6 +84,7 @@ export function addDevices(path: string, accountId: string, count: number, first
     `INSERT INTO assets (uuid, account_id, serial_number, name, type, created_at, device_token_hash)
      VALUES (?, ?, ?, ?, 'gateway', 1790000000, ?)`,
   );
+  const accepted = database.prepare("UPDATE asset_states SET accepted_at = 1790000000 WHERE asset_uuid = ?");
   const identifier = database.prepare("INSERT INTO identifiers (value, asset_uuid) VALUES (?, ?)");
   const tokens = Array.from({ length: count }, (_, offset) => {
     const index = first + offset;
@@ -91,6 +92,7 @@ export function addDevices(path: string, accountId: string, count: number, first
     const serial = `GW-${index}`;
     const token = createSecret("ed_");
     asset.run(uuid, accountId, serial, serial, hashSecret(token));
+    if (accepted.run(uuid).changes !== 1) throw new Error(`asset ${uuid} has no state`);
     for (const value of [uuid, serial]) identifier.run(value, uuid);
     return token;
   });
