@@ -2,6 +2,7 @@ import { Latch } from "../../lib/latch.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
+import { SharedRole } from "../instances/shared-role.ts";
 import type { Sealer } from "../sealing/sealer.ts";
 import type { Store } from "../store/store.ts";
 import { logStoreError } from "../store/unavailable.ts";
@@ -37,10 +38,12 @@ export class FleetCoordinator implements AsyncDisposable {
   readonly #options: CoordinatorOptions;
   readonly #stopping = new AbortController();
   readonly #latch = new Latch();
+  readonly #role: SharedRole;
   readonly #running: Promise<void>;
 
   constructor(options: CoordinatorOptions) {
     this.#options = options;
+    this.#role = new SharedRole({ ...options, lease: LEASE, leaseMs: LEASE_MS });
     this.#running = this.#run();
   }
 
@@ -51,14 +54,14 @@ export class FleetCoordinator implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    const { store, bus, clock, instanceId } = this.#options;
+    const { bus, clock } = this.#options;
     const { signal } = this.#stopping;
     using _subscription = bus.subscribe("fleets", this.#latch.set);
     while (!signal.aborted) {
       if (await this.#acquire()) await this.#lead();
       else await this.#latch.wait(clock, RENEW_INTERVAL_MS);
     }
-    if (store.isShared) await store.leases.release(LEASE, instanceId).catch(() => {});
+    await this.#role.release();
   }
 
   /** Looks after everything until the lease is lost or this is stopped. */
@@ -88,13 +91,10 @@ export class FleetCoordinator implements AsyncDisposable {
   }
 
   async #acquire(): Promise<boolean> {
-    const { store, clock, instanceId, logger } = this.#options;
-    if (!store.isShared) return true;
     try {
-      const nowMs = Math.floor(clock.serviceNow());
-      return (await store.leases.acquire(LEASE, instanceId, nowMs, nowMs + LEASE_MS)) !== undefined;
+      return await this.#role.acquire();
     } catch (error) {
-      logStoreError(logger, error, { lease: LEASE }, "cannot renew or release a lease");
+      logStoreError(this.#options.logger, error, { lease: LEASE }, "cannot renew or release a lease");
       return false;
     }
   }
