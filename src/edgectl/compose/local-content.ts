@@ -86,27 +86,31 @@ export function addLocalDirectory(
   service: ServiceDraft,
   local: LocalFiles,
 ): void {
-  const files = listFiles(value, name, local);
-  if (!files) return;
-  if (files.length === 0) {
+  const read = readDirectory(value, name, local);
+  if (!read) return;
+  if (read.length === 0) {
     value.refuse(
       `mounts ${name}, which holds no files.`,
       `For a directory that the app writes to, use a named volume: data:${target}`,
     );
     return;
   }
-  const bytes = sizeOfAll(value, files, local);
-  if (bytes === undefined) return;
-  if (bytes > MAX_APP_FILES_BYTES) {
-    const much = `${files.length} files, ${Math.ceil(bytes / 1024)} KiB`;
-    value.refuse(`mounts ${name} with ${much}: at most ${MAX} come with an app.`, TOO_MUCH);
-    return;
-  }
-  const read = readDirectory(value, name, files, local);
-  if (!read) return;
   const isForAll = read.every(({ owner }) => owner === undefined);
-  if (isForAll) appendDirectory(value, target, read, service);
-  else appendFiles(value, name, target, read, service);
+  if (isForAll) {
+    const file = { target: posix.normalize(target).replace(/(?<=.)\/$/, ""), ...directoryFields(read) };
+    service.append("files", file, value.place);
+  } else appendFiles(value, name, target, read, service);
+}
+
+/** Returns the fields of a file that have a directory of this machine as a whole. `undefined`: why not is said. */
+export function readWholeDirectory(value: Value, name: string, local: LocalFiles): Partial<AppFile> | undefined {
+  const read = readDirectory(value, name, local);
+  const own = read?.find(({ owner }) => owner !== undefined);
+  if (!own) return read && directoryFields(read);
+  return value.refuse(
+    `names ${name}, where others may not read ${own.path}.`,
+    "Let others read it (chmod), or name each file by itself.",
+  );
 }
 
 /** A file of a directory. */
@@ -116,13 +120,16 @@ interface ReadFile extends FileSettings {
   readonly content: Buffer;
 }
 
-/** Reads what is in a directory. `undefined`: something cannot be read, which is said. */
-function readDirectory(
-  value: Value,
-  name: string,
-  files: readonly string[],
-  local: LocalFiles,
-): ReadFile[] | undefined {
+/** Reads what is in a directory. `undefined`: it is too much, or something cannot be read, which is said. */
+function readDirectory(value: Value, name: string, local: LocalFiles): ReadFile[] | undefined {
+  const files = listFiles(value, name, local);
+  if (!files) return undefined;
+  const bytes = sizeOfAll(value, files, local);
+  if (bytes === undefined) return undefined;
+  if (bytes > MAX_APP_FILES_BYTES) {
+    const much = `${files.length} files, ${Math.ceil(bytes / 1024)} KiB`;
+    return value.refuse(`mounts ${name} with ${much}: at most ${MAX} come with an app.`, TOO_MUCH);
+  }
   const isInside = local.isInside(name);
   const read: ReadFile[] = [];
   for (const file of files) {
@@ -140,10 +147,9 @@ function readDirectory(
   return read;
 }
 
-function appendDirectory(value: Value, target: string, files: readonly ReadFile[], service: ServiceDraft): void {
+function directoryFields(files: readonly ReadFile[]): Partial<AppFile> {
   const entries = files.map(({ path, content, mode = "0444" }) => ({ path, content, mode: Number.parseInt(mode, 8) }));
-  const file = { target: posix.normalize(target).replace(/(?<=.)\/$/, ""), directory: true };
-  service.append("files", { ...file, ...contentFields(writeDirectoryArchive(entries)) }, value.place);
+  return { directory: true, ...contentFields(writeDirectoryArchive(entries)) };
 }
 
 function appendFiles(

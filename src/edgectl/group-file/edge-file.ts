@@ -1,5 +1,5 @@
 import { splitDeployRequest } from "../../protocol/apps/deploy-request.ts";
-import { noteOutside, readBounded } from "../compose/local-content.ts";
+import { noteOutside, readBounded, readWholeDirectory } from "../compose/local-content.ts";
 import { refuseUnknownKey } from "../compose/unknown.ts";
 import type { LocalFiles } from "../documents/local-files.ts";
 import { type DocumentNode, placeOf, toJson } from "../documents/node.ts";
@@ -22,8 +22,8 @@ export function isEdgeFile(root: DocumentNode): boolean {
 }
 
 /**
- * Reads a file of several apps, each as the API takes it, with `depends_on`, and with `files[].from` for a file beside this
- * one. What is wrong is added to `problems`; fields are validated later.
+ * Reads a file of several apps, each as the API takes it, with `depends_on`, and with `files[].from` for a file or directory
+ * beside this one. What is wrong is added to `problems`; fields are validated later.
  */
 export function readEdgeFile(document: DocumentNode, options: EdgeFileOptions): Draft {
   const root = new Value(document, options.problems);
@@ -102,10 +102,11 @@ function readFile(item: Value, local: LocalFiles): unknown {
   const { from: _, ...others } = toJson(item.node) as Record<string, unknown>;
   const name = from.text();
   if (name === undefined) return others;
-  const isFile = local.kindOf(name) === "file";
   noteOutside(from, name, local);
-  if (!isFile) from.refuse(`names ${name}, which is not a file here.`);
-  const bytes = isFile ? readBounded(from, name, local) : undefined;
+  const kind = local.kindOf(name);
+  if (kind === "directory") return { ...others, ...readWholeDirectory(from, name, local) };
+  if (kind !== "file") from.refuse(`names ${name}, which is not a file here.`);
+  const bytes = kind === "file" ? readBounded(from, name, local) : undefined;
   return bytes ? { ...others, ...contentFields(bytes) } : others;
 }
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mapPorts } from "../../../../src/edgectl/group/map-ports.ts";
 import { readGroupFile } from "../../../../src/edgectl/group-file/read-group.ts";
 import { buildGroupRequest } from "../../../../src/edgectl/group/request.ts";
-import { problemsOf } from "../../../support/edgectl/compose.ts";
+import { problemsOf, withListedDirectories } from "../../../support/edgectl/compose.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
 let directory: Awaited<ReturnType<typeof tempDir>>;
@@ -54,6 +54,20 @@ describe("a file of several apps", () => {
   ])("depends_on: %s", (text, expected) => {
     const result = read(`apps: {a: {image: a}, b: {image: b, depends_on: ${text}}}`);
     expect(result).toMatchObject({ problems: [], request: { project: "plant", apps: [{}, { depends_on: expected }] } });
+  });
+
+  test("`from` brings a directory beside it as a whole, unless others may not read a file of it", () => {
+    const conf = join(directory.path, "plant", "conf");
+    mkdirSync(join(conf, "sub"), { recursive: true });
+    writeFileSync(join(conf, "sub", "c.conf"), "c\n");
+    const text = "apps: {a: {image: a, files: [{target: /etc/app, from: ./conf}]}}";
+    const result = read(text);
+    expect(result?.problems).toEqual([]);
+    expect(withListedDirectories(result?.request)).toMatchObject({
+      apps: [{ app: { files: [{ target: "/etc/app", directory: { "sub/c.conf": "444 c\n" } }] } }],
+    });
+    writeFileSync(join(conf, "key"), "k", { mode: 0o600 });
+    expect(read(text)?.problems).toEqual([expect.stringContaining("names ./conf, where others may not read key")]);
   });
 
   test("`from` brings the content of a file beside it", () => {
