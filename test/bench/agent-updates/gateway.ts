@@ -18,7 +18,12 @@ const RETURN_MS = 900_000;
 /** What systemd says about units that start and stop as they should. */
 const ROUTINE = /^(Starting|Started|Stopping|Stopped|Finished) |Deactivated successfully|Consumed |Scheduled restart/;
 /** What the agent logs about updates of itself. */
-const OF_UPDATES = /release|trial|update of the agent|agent is|Main process exited|Watchdog|Failed with result/i;
+const OF_UPDATES =
+  /release|trial|update of the agent|agent is|^\w*Error: |Main process exited|Watchdog|Failed with result/i;
+/** Lines of a stack, of which the first line says enough. */
+const STACK = /^file:|^\s+at /;
+/** The fields of a log line, which the text repeats. */
+const FIELDS = / (?:deployment|release)=.*$/;
 
 /** Such as `Debian 12`. */
 export const debianOf = (suite: Suite): string => `Debian ${{ bullseye: 11, bookworm: 12, trixie: 13 }[suite]}`;
@@ -202,10 +207,10 @@ export class Gateway implements AsyncDisposable {
       .filter(Boolean)
       .flatMap((text) => {
         const { MESSAGE: message, __REALTIME_TIMESTAMP: time, ...fields } = JSON.parse(text) as JournalEntry;
-        if (typeof message !== "string" || ROUTINE.test(message)) return [];
+        if (typeof message !== "string" || ROUTINE.test(message) || STACK.test(message)) return [];
         const unit = fields.UNIT ?? fields._SYSTEMD_UNIT;
         if (unit === "edge-agent.service" && !OF_UPDATES.test(message)) return [];
-        return [{ at: Number(time) / 1000, text: message }];
+        return [{ at: Number(time) / 1000, text: message.replace(FIELDS, "") }];
       });
   }
 

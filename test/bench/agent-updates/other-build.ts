@@ -36,9 +36,9 @@ const { buildPackage } = await load("build-package");
 const { writeRelease } = await load("write-release");
 const own = ARCHITECTURES.filter(({ node }) => node === process.arch);
 const privateKey = createPrivateKey(readFileSync(key));
-const common = { folder, compression: "quick", trustedKeys: [createPublicKey(privateKey)] };
-const deb = await buildPackage({ ...common, architecture: own[0], version: packageVersion });
-const layout = await writeRelease({ ...common, architectures: own, version: releaseVersion, key: privateKey });
+const common = { folder, trustedKeys: [createPublicKey(privateKey)] };
+const deb = await buildPackage({ ...common, compression: "none", architecture: own[0], version: packageVersion });
+const layout = await writeRelease({ ...common, compression: "quick", architectures: own, version: releaseVersion, key: privateKey });
 console.log(JSON.stringify({ deb, layout }));
 `;
 
