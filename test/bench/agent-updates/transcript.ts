@@ -36,7 +36,7 @@ export class Transcript {
     const at = this.#time(Date.now());
     const { stdout, stderr } = await this.#site.operate(...args);
     const printed = `${stdout}${stderr}`.trimEnd();
-    this.#blocks.push(["```text", `${at}$ edgectl ${args.join(" ")}`, printed, "```"].join("\n"));
+    this.#blocks.push(["```log", `${at}$ edgectl ${args.join(" ")}`, printed, "```"].join("\n"));
     return printed;
   }
 
@@ -47,7 +47,7 @@ export class Transcript {
     const { code, stdout, stderr } = await this.#site.operate("fleets", "apply", "-f", file, "--yes");
     if (code !== 0) throw new Error(`edgectl fleets apply ended with ${code}\n${stdout}${stderr}`);
     const printed = `${stdout}${stderr}`.trimEnd().replaceAll(file, "fleet.yaml");
-    this.#blocks.push(["```text", "$ edgectl fleets apply -f fleet.yaml --yes", printed, "```"].join("\n"));
+    this.#blocks.push(["```log", "$ edgectl fleets apply -f fleet.yaml --yes", printed, "```"].join("\n"));
   }
 
   /** Rolls the newest revision out, and waits until the rollout is over. @returns its id */
