@@ -119,7 +119,7 @@ it("alerts are silenced with a reason and an end, and the silence is ended", asy
   await page.getByText("Nothing is silenced.").waitFor();
 });
 
-it("the page of an asset shows its open alerts, and what was sent has its answer", async () => {
+it("the pages of the account and of an asset show open alerts, and what was sent has its answer", async () => {
   const {
     tab: { page, complaints },
   } = alerts;
@@ -129,6 +129,9 @@ it("the page of an asset shows its open alerts, and what was sent has its answer
   await page.getByRole("heading", { name: "Open alerts" }).waitFor();
   await rows("Open alerts").locator("strong").waitFor();
   expect(await lookAtAll(page, "alerts-asset")).toEqual([]);
+  await open("/overview");
+  await rows("Open alerts").filter({ hasText: "5 assets" }).getByText("Device offline").first().waitFor();
+  expect(await lookAtAll(page, "alerts-overview")).toEqual([]);
   await open("/alerts?view=sent");
   await rows("Messages").filter({ hasText: "Device offline: 5 assets" }).getByText("200 thank you").waitFor();
   expect(await lookAtAll(page, "alerts-sent")).toEqual([]);

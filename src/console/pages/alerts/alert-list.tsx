@@ -194,6 +194,8 @@ interface Props {
   readonly isOfAsset?: boolean;
   /** Whether a button of the page acknowledges all of them. */
   readonly isAcknowledgedAbove?: boolean;
+  /** Groups that are shown at the most. */
+  readonly max?: number;
   /** Whether they are over. */
   readonly isOver?: boolean;
 }
@@ -205,6 +207,7 @@ export function AlertTable({
   isOfAsset = false,
   isAcknowledgedAbove = false,
   isOver = false,
+  max = Infinity,
 }: Props): ReactNode {
   const mayManage = usePermission("alerts.manage");
   const [silenced, setSilenced] = useState<AlertGroup>();
@@ -234,7 +237,7 @@ export function AlertTable({
       </Group>
     ),
   };
-  const groups = groupAlerts(isOfAsset ? apart(alerts) : alerts);
+  const groups = groupAlerts(isOfAsset ? apart(alerts) : alerts).slice(0, max);
   const ofState = isOver ? [OVER, ACKNOWLEDGED] : [ACKNOWLEDGED, ...(mayManage ? [actions] : [])];
   return (
     <>

@@ -1,16 +1,18 @@
 import type { AttentionReason, Overview } from "../../../protocol/assets/attention.ts";
 import { REASONS } from "../../parts/reason.tsx";
-import { Stack, Text, Title } from "@mantine/core";
+import { Group, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "react-router";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
+import { usePermission } from "../../api/session.ts";
 import { Age } from "../../parts/age.tsx";
 import { Empty } from "../../parts/empty.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
+import { AlertTable } from "../alerts/alert-list.tsx";
 import classes from "./overview.module.css";
 
 /** The reasons in the order of display. */
@@ -38,6 +40,7 @@ function Counts({ overview }: { readonly overview: Overview }): ReactNode {
   const present = ATTENTION_ORDER.filter((reason) => (reasons[reason] ?? 0) > 0);
   return (
     <Stack gap="lg">
+      <OpenAlerts />
       <section aria-labelledby="attention">
         <Title order={2} id="attention" mb="xs">
           {attention === 0
@@ -94,6 +97,30 @@ function Counts({ overview }: { readonly overview: Overview }): ReactNode {
     </Stack>
   );
 }
+
+/** The worst of the open alerts; nothing if there are none. */
+function OpenAlerts(): ReactNode {
+  const mayRead = usePermission("alerts.read");
+  const { data } = useQuery({
+    queryKey: [...KEYS.alerts, "overview"],
+    queryFn: ({ signal }) => call("GET /v1/alerts", { query: { limit: "200" }, signal }),
+    enabled: mayRead,
+  });
+  if (!data || data.alerts.length === 0) return null;
+  return (
+    <section aria-labelledby="open-alerts">
+      <Group justify="space-between" mb="xs">
+        <Title order={2} id="open-alerts">
+          Open alerts
+        </Title>
+        <Link to="/alerts">All {format(data.firing)}</Link>
+      </Group>
+      <AlertTable label="Open alerts" alerts={data.alerts} max={MAX_GROUPS} />
+    </section>
+  );
+}
+
+const MAX_GROUPS = 5;
 
 interface TileProps {
   readonly to: string;
