@@ -5,8 +5,8 @@ import type { Io } from "../io.ts";
 import { renderHealth } from "../views/health-view.ts";
 import { ASSET, timeParser, wholeNumber } from "./options.ts";
 
-/** A table of so many rows fits on a screen. */
-const DEFAULT_POINTS = 24;
+/** A table of so many rows fits on a screen. 48 hours that begin within a step of two hours touch one more than 24. */
+const DEFAULT_POINTS = 25;
 const MAX_POINTS = 200;
 
 interface HealthOptions {

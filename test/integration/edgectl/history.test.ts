@@ -116,6 +116,9 @@ test("assets health shows how the device was, as a table", async () => {
   );
   const json = await user.run(["assets", "health", asset.serialNumber, ...range, "--points", "1", "--json"]);
   expect(JSON.parse(json.stdout)).toMatchObject({ source: "service", at: [T0] });
+  const unaligned = ["--from", String(T0 - 24 * HOUR + 777), "--to", String(T0 + 24 * HOUR + 777)];
+  const twoDays = await user.run(["assets", "health", asset.serialNumber, ...unaligned]);
+  expect(twoDays.stdout).toContain("Means of 2 h,");
   expect((await user.run(["assets", "health", never.asset.serialNumber])).stdout).toContain("no samples");
   const asked = await user.run(["assets", "health", asset.serialNumber, "--source", "device"]);
   expect([asked.code === 0, asked.stderr]).toEqual([false, expect.stringContaining("DeviceNotReachable") as string]);
