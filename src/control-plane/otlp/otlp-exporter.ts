@@ -6,7 +6,7 @@ import type { SelectorTerm } from "../../protocol/fleets/selector.ts";
 import { Poster, type PosterOptions } from "../alerts/channels/post.ts";
 import type { OtlpExport } from "../config/otlp-config.ts";
 import type { DeliveryAnswer } from "../core/alerts/delivery.ts";
-import type { AssetCursor } from "../core/asset-cursor.ts";
+import type { AssetCursor } from "../core/cursor.ts";
 import { termsOfSelector } from "../core/selector-terms.ts";
 import { LeasedLoop } from "../instances/leased-loop.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
@@ -87,7 +87,7 @@ export class OtlpExporter implements AsyncDisposable {
       if (signal.aborted || !(await this.#role.acquire())) return false;
       const now = unixNow(clock);
       const time = { now, notSeenBefore: now, serviceNowMs: Math.floor(clock.serviceNow()) };
-      const page = await store.assets.listAssets(accountId, filter, MAX_OTLP_ASSETS, after, time);
+      const { assets: page, next } = await store.assets.listAssets(accountId, filter, MAX_OTLP_ASSETS, after, time);
       const health = await store.health.listNewest(page.map(({ asset }) => asset.uuid));
       const measured = page.map((each): MeasuredAsset => {
         const newest = health.get(each.asset.uuid);
@@ -96,9 +96,8 @@ export class OtlpExporter implements AsyncDisposable {
       });
       if (measured.length > 0 && !(await this.#send(measured, headers, now, signal))) break;
       for (const [uuid, { at }] of health) sent.set(uuid, at);
-      const last = page.at(-1)?.asset;
-      isLast = page.length < MAX_OTLP_ASSETS;
-      after = last && { at: last.createdAt, uuid: last.uuid };
+      isLast = next === undefined;
+      after = next;
       // What was removed meanwhile is forgotten with a whole round.
       if (isLast) this.#sent = sent;
     }

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import type { HealthRow } from "../../../src/protocol/link/health-points.ts";
-import { encodeHealthMessage } from "../../../src/protocol/link/health-rows.ts";
+import { HealthMessageWriter } from "../../../src/protocol/link/health-message.ts";
 import { type ConsoleAlerts, startConsoleAlerts } from "../../support/console/console-alerts.ts";
 import { lookAtAll } from "../../support/console/look-at.ts";
 
@@ -41,7 +41,7 @@ function someRows(): HealthRow[] {
 it("an asset's health is drawn with its gaps, and is a table, too", async () => {
   const { page, complaints } = alerts.tab;
   const { uuid, device } = await alerts.connect("Pump house 1");
-  device.send(Buffer.from(encodeHealthMessage(someRows())));
+  device.send(Buffer.from(new HealthMessageWriter().write({ rows: someRows(), apps: [] })));
   const path = `/v1/assets/${uuid}/health?source=service`;
   await expect.poll(async () => ((await alerts.send("GET", path))["at"] as unknown[]).length).toBeGreaterThan(0);
   await page.setViewportSize(DESK);

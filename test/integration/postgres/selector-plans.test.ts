@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PostgresPool } from "../../../src/control-plane/store/postgres/pool.ts";
 import { AssetList, criteriaOf, listSql } from "../../../src/control-plane/store/sql/asset-list.ts";
-import type { AssetCursor } from "../../../src/control-plane/core/asset-cursor.ts";
+import type { AssetCursor } from "../../../src/control-plane/core/cursor.ts";
 import type { AssetFilter } from "../../../src/control-plane/store/assets.ts";
 import { PostgresExecutor } from "../../../src/control-plane/store/sql/postgres-executor.ts";
 import { POSTGRES } from "../../../src/control-plane/store/sql/dialect.ts";

@@ -1,6 +1,6 @@
 import type { AssetOrder } from "../../../../src/protocol/assets/asset-request.ts";
 import type { SelectorTerm } from "../../../../src/protocol/fleets/selector.ts";
-import type { DeploymentOrder } from "../../../../src/control-plane/core/deployment-cursor.ts";
+import type { DeploymentOrder } from "../../../../src/control-plane/core/cursor.ts";
 import type { AssetFilter } from "../../../../src/control-plane/store/assets.ts";
 import type { DeploymentFilter } from "../../../../src/control-plane/store/deployment-lists.ts";
 import type { Store } from "../../../../src/control-plane/store/store.ts";
