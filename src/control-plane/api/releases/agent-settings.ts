@@ -43,7 +43,7 @@ export function changeAgentSettings(api: Api, { store, clock }: ApiContext): voi
         summary: "Change Agent Settings",
         description:
           "Changes the settings of the account. Requests that were accepted go on. Devices install only releases that one of their " +
-          "keys has signed, whoever asks.",
+          "keys has signed.",
         tags: ["Devices"],
         headers: ifMatchHeaders,
         body: agentSettingsSchema,
