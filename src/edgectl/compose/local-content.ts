@@ -140,7 +140,7 @@ function readDirectory(value: Value, name: string, local: LocalFiles): ReadFile[
     if (!content || !rights) return undefined;
     const path = posix.relative(posix.normalize(name), posix.normalize(file));
     if (!isArchivePath(path)) {
-      return value.refuse(`mounts ${name} with a path that is too long, or has control characters: ${path}`);
+      return value.refuse(`mounts ${name} with a path that is too long or deep, or has control characters: ${path}`);
     }
     read.push({ path, content, ...rights });
   }

@@ -14,6 +14,11 @@ import { parseEnvFile } from "../../../src/edgectl/compose/env-file.ts";
 import { parseAppFile } from "../../../src/edgectl/deploy/app-request.ts";
 import { loadDocument } from "../../../src/edgectl/documents/load.ts";
 import { Problems } from "../../../src/edgectl/documents/problems.ts";
+import {
+  type DirectoryEntry,
+  readDirectoryArchive,
+  writeDirectoryArchive,
+} from "../../../src/lib/directory-archive.ts";
 import { parseRequest } from "../../../src/lib/release/messages.ts";
 import { readRelease } from "../../../src/lib/release/read-release.ts";
 import { unverifiedStatement } from "../../../src/lib/release/statement.ts";
@@ -127,6 +132,25 @@ function* releaseInputs(): Generator<Input> {
 
 const page = z.looseObject({ assets: z.array(z.looseObject({ uuid: z.string(), name: z.string() })) });
 
+function directoryArchive(path: (index: number) => string): Buffer {
+  const entries = Array.from({ length: MAX_DIRECTORY_ENTRIES }, (_, index): DirectoryEntry => {
+    return { path: path(index), mode: 0o444, content: new Uint8Array() };
+  });
+  return writeDirectoryArchive(entries);
+}
+
+function* directoryInputs(): Generator<Input> {
+  yield* tarInputs();
+  yield { name: "many files", bytes: directoryArchive(String) };
+  yield { name: "many deep files", bytes: directoryArchive((index) => `${"a/".repeat(14)}${index}`) };
+  yield {
+    name: "many files in folders of their own",
+    bytes: directoryArchive((index) => `${index}${"/a".repeat(14)}`),
+  };
+  yield { name: "deeper than is allowed", bytes: directoryArchive((index) => `${"a/".repeat(48)}${index}`) };
+  yield { name: "zeros", bytes: Buffer.alloc(16 * 1024 * 1024) };
+}
+
 /** What files, archives, the engine and, to edgectl, the service bring. */
 export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
   {
@@ -222,6 +246,13 @@ export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
         [unverifiedStatement, parseRequest, (json: Buffer) => readRelease(() => json, unverifiedStatement, "amd64")],
         (read) => read(bytes),
       ),
+  },
+  {
+    name: "the archive of a directory that comes with an app",
+    from: "control plane",
+    files: ["src/lib/directory-archive.ts"],
+    inputs: directoryInputs,
+    run: (bytes) => readDirectoryArchive(bytes),
   },
   {
     name: "the archive of a release of the agent",

@@ -66,6 +66,7 @@ describe("the archive of a directory", () => {
     const written = writeDirectoryArchive([{ path: long, mode: 0o444, content: Buffer.from("x") }]);
     expect(plain(readDirectoryArchive(written))).toMatchObject([{ path: long }]);
     expect(foldersOf("a/b/c")).toEqual(["a", "a/b"]);
+    expect([`${"a/".repeat(15)}b`, `${"a/".repeat(16)}b`].map(isArchivePath)).toEqual([true, false]);
   });
 
   it.each<[string, Header[], string]>([
@@ -92,6 +93,12 @@ describe("the archive of a directory", () => {
     const many = Array.from({ length: MAX_DIRECTORY_ENTRIES + 1 }, (_, index) => ({ ...FILE, path: `${index}` }));
     expect(() => readDirectoryArchive(writeDirectoryArchive(many))).toThrow("more than 4096");
     expect(readDirectoryArchive(writeDirectoryArchive(many.slice(1)))).toHaveLength(MAX_DIRECTORY_ENTRIES);
+    // Folders count, also those without an entry of their own.
+    const deep = Array.from({ length: 500 }, (_, index): DirectoryEntry => {
+      return { path: `${index}/a/b/c/d/e/f/g/h/i`, mode: 0o444, content: Buffer.from("x") };
+    });
+    expect(() => readDirectoryArchive(writeDirectoryArchive(deep))).toThrow("more than 4096");
+    expect(readDirectoryArchive(writeDirectoryArchive(deep.slice(0, 400)))).toHaveLength(400);
     const archive = writeDirectoryArchive(ENTRIES);
     expect(() => readDirectoryArchive(archive.subarray(0, 1_100))).toThrow("cut off");
     expect(() => readDirectoryArchive(archive.subarray(0, -1_024))).toThrow("cut off");
