@@ -16,6 +16,7 @@ import { loadDocument } from "../../../src/edgectl/documents/load.ts";
 import { Problems } from "../../../src/edgectl/documents/problems.ts";
 import {
   type DirectoryEntry,
+  MAX_DIRECTORY_ENTRIES,
   readDirectoryArchive,
   writeDirectoryArchive,
 } from "../../../src/lib/directory-archive.ts";
