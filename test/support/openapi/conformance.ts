@@ -10,6 +10,9 @@ export interface Exchange {
   readonly status: number;
   readonly contentType: string | undefined;
   readonly allow: string | undefined;
+  /** Headers of the response, by their names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly requestHeaders: Readonly<Record<string, string>>;
   readonly body: string;
   /** Body of the request, as far as the server has read it. */
   readonly sent: string;
@@ -25,10 +28,14 @@ interface Parameter {
   readonly name: string;
   readonly schema: { readonly type?: string };
 }
+interface Response {
+  readonly headers?: Readonly<Record<string, unknown>>;
+  readonly content?: Readonly<Record<string, Media>>;
+}
 interface Operation {
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: unknown;
-  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, Media>> }>>;
+  readonly responses: Readonly<Record<string, Response>>;
 }
 export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
@@ -48,6 +55,24 @@ const ANY_ERROR = {
 
 /** Statuses of errors that belong to no operation: those of the response `default`. */
 const OF_NO_OPERATION: ReadonlySet<number> = new Set([405, 408, 417, 431, 500]);
+
+/**
+ * Headers of responses that the document does not list: those of HTTP itself, of every response (see its description), and of
+ * browsers. Any other one means something to a client.
+ */
+const GENERAL_HEADERS =
+  /^(?:content-(?:type|length)|date|connection|keep-alive|transfer-encoding|cache-control|vary|x-(?:request-id|content-type-options|accel-buffering)|ratelimit-(?:limit|remaining|reset)|idempotent-replayed|set-cookie|access-control-.+|content-security-policy|referrer-policy|cross-origin-.+|strict-transport-security)$/;
+
+/** Headers of requests that mean something to the API. */
+const MEANINGFUL_HEADERS = ["if-match", "if-none-match", "if-unmodified-since", "idempotency-key", "last-event-id"];
+
+/** What a refusal with such a status must have. */
+const REFUSAL_HEADERS: Readonly<Record<number, string>> = {
+  401: "www-authenticate",
+  405: "allow",
+  429: "retry-after",
+  503: "retry-after",
+};
 
 /** Takes any parameter: those of OpenID Connect and its extensions. */
 const ANY_QUERY = "/v1/oidc/callback";
@@ -74,6 +99,13 @@ export class Conformance {
 
   /** Problems of a response; empty if it matches the document. */
   problems(exchange: Exchange): string[] {
+    const { status, headers } = exchange;
+    const needed = ["x-request-id", ...(status in REFUSAL_HEADERS ? [REFUSAL_HEADERS[status] ?? ""] : [])];
+    const missing = needed.filter((name) => !(name in headers)).map((name) => `${status} without ${name}`);
+    return [...missing, ...this.#problems(exchange)];
+  }
+
+  #problems(exchange: Exchange): string[] {
     const path = this.#template(exchange.url);
     if (path === undefined) return this.#checkUndocumented(exchange);
     const operation = this.#document.paths[path]?.[exchange.method.toLowerCase()];
@@ -81,31 +113,68 @@ export class Conformance {
     const response = operation.responses[exchange.status];
     if (response) {
       const pointer = `paths/${path}/${exchange.method.toLowerCase()}`;
-      const problems = this.#checkBody(exchange, pointer, response.content ?? {});
+      const problems = [
+        ...this.#checkHeaders(exchange, path, response),
+        ...this.#checkBody(exchange, pointer, response.content ?? {}),
+      ];
       return exchange.status < 300 ? [...problems, ...this.#checkRequest(exchange, path, operation)] : problems;
     }
     if (OF_NO_OPERATION.has(exchange.status) && operation.responses["default"]) return this.#checkError(exchange.body);
     return [`the document has no response ${exchange.status} for it`];
   }
 
+  /** A response has the headers that the document lists, or fewer, with values of their schemas. */
+  #checkHeaders({ method, status, headers }: Exchange, path: string, { headers: documented = {} }: Response): string[] {
+    const names = Object.keys(documented);
+    return Object.entries(headers).flatMap(([name, value]) => {
+      const found = names.find((each) => each.toLowerCase() === name);
+      if (found === undefined)
+        return GENERAL_HEADERS.test(name) ? [] : [`the document has no header ${name} of a response ${status}`];
+      const keys = ["paths", path, method.toLowerCase(), "responses", String(status), "headers", found, "schema"];
+      const validate = this.#ajv.getSchema(`${DOCUMENT_ID}#/${keys.map(escapePointer).join("/")}`);
+      const { schema } = documented[found] as Pick<Parameter, "schema">;
+      return validate?.(valueOf({ schema }, value)) ? [] : [`the document does not allow ${found}: ${value}`];
+    });
+  }
+
   /** A request that was carried out has nothing that the document does not have. */
-  #checkRequest({ method, url, sent }: Exchange, path: string, operation: Operation): string[] {
+  #checkRequest(exchange: Exchange, path: string, operation: Operation): string[] {
+    const { method, url, sent, requestHeaders } = exchange;
     const { parameters = [], requestBody } = operation;
     const at = (...keys: string[]): string =>
       ["paths", path, method.toLowerCase(), ...keys].map(escapePointer).join("/");
-    const query = [...new URLSearchParams(url.split("?")[1])].flatMap(([name, text]) => {
-      const index = parameters.findIndex((each) => each.in === "query" && each.name === name);
+    const check = (place: string, name: string, text: string): string[] => {
+      const index = parameters.findIndex((each) => each.in === place && each.name.toLowerCase() === name.toLowerCase());
       const parameter = parameters[index];
-      if (!parameter) return path === ANY_QUERY ? [] : [`the document has no query parameter ${name}`];
+      if (!parameter) return [`the document has no parameter ${name} (${place})`];
       const validate = this.#ajv.getSchema(`${DOCUMENT_ID}#/${at("parameters", String(index), "schema")}`);
-      return validate?.(valueOf(parameter, text)) ? [] : [`the document does not allow ${name}=${text}`];
-    });
+      return validate?.(valueOf(parameter, text)) ? [] : [`the document does not allow ${name}=${text} (${place})`];
+    };
+    const [address = "", search] = url.split("?");
+    const values = address.split("/");
+    const query = [
+      ...path.split("/").flatMap((part, index) => {
+        const name = /^\{(.+)\}$/.exec(part)?.[1];
+        return name === undefined ? [] : check("path", name, decodeURIComponent(values[index] ?? ""));
+      }),
+      ...[...new URLSearchParams(search)].flatMap(([name, text]) =>
+        path === ANY_QUERY ? [] : check("query", name, text),
+      ),
+      ...MEANINGFUL_HEADERS.filter((name) => name in requestHeaders).flatMap((name) =>
+        // A read ignores what it does not know.
+        method === "GET" && !this.#hasHeader(parameters, name) ? [] : check("header", name, requestHeaders[name] ?? ""),
+      ),
+    ];
     if (sent === "" || requestBody === undefined) return query;
     const validate = this.#ajv.getSchema(
       `${DOCUMENT_ID}#/${at("requestBody", "content", "application/json", "schema")}`,
     );
     if (!validate) return [...query, "the document has no schema of a JSON body"];
     return [...query, ...this.#validate(validate as ValidateFunction, sent).map((each) => `request: ${each}`)];
+  }
+
+  #hasHeader(parameters: readonly Parameter[], name: string): boolean {
+    return parameters.some((each) => each.in === "header" && each.name.toLowerCase() === name);
   }
 
   /** Whether a value matches the schema at a JSON pointer into the document. */
@@ -179,7 +248,7 @@ function checkCodes(values: readonly string[], examples: Media["examples"] = {})
 }
 
 /** A parameter's value as its schema sees it. */
-function valueOf({ schema }: Parameter, text: string): unknown {
+function valueOf({ schema }: Pick<Parameter, "schema">, text: string): unknown {
   if (schema.type === "integer") return Number(text);
   return schema.type === "boolean" ? text === "true" : text;
 }

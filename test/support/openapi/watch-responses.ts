@@ -40,16 +40,15 @@ function record(request: IncomingMessage, response: ServerResponse, onExchange: 
   }
   response.once("close", () => {
     if (!response.headersSent) return;
-    const header = (name: string): string | undefined => {
-      const value = headers[name] ?? response.getHeader(name);
-      return typeof value === "string" ? value : undefined;
-    };
+    const all = texts({ ...response.getHeaders(), ...headers });
     onExchange({
       method: request.method ?? "",
       url: request.url ?? "",
       status: response.statusCode,
-      contentType: header("content-type"),
-      allow: header("allow"),
+      contentType: all["content-type"],
+      allow: all["allow"],
+      headers: all,
+      requestHeaders: texts(request.headers),
       body: Buffer.concat(chunks).toString(),
       sent: Buffer.concat(sent).toString(),
     });
@@ -75,6 +74,16 @@ function wrap(response: ServerResponse, method: "write" | "end" | "writeHead", l
       return original.apply(response, args);
     },
   });
+}
+
+function texts(headers: Readonly<Record<string, unknown>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      typeof value === "string" || typeof value === "number" || Array.isArray(value)
+        ? [[name, [value].flat().join(", ")]]
+        : [],
+    ),
+  );
 }
 
 function lowerKeys(value: unknown): Record<string, unknown> {

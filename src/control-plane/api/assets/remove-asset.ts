@@ -4,10 +4,10 @@ import { auditEntry } from "../../accounts/audit-entry.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { deviceSubject } from "../../accounts/access-watcher.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errorsWithBody } from "../docs/responses.ts";
+import { errorsWithBody, withHeaders } from "../docs/responses.ts";
 import { assetParams, assetState, findAsset, readAsset } from "../asset-resource.ts";
 import { changeResource, ifMatchHeaders, preconditionOf, type Resource } from "../conditional-requests.ts";
-import { createLegacy } from "../legacy-mirrors.ts";
+import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
 
 /** `DELETE /v1/assets/{asset_id}`: removes the asset and disconnects its device, whose token becomes void. */
 export function removeAsset(api: Api, context: ApiContext): void {
@@ -27,7 +27,7 @@ export function removeAsset(api: Api, context: ApiContext): void {
         headers: ifMatchHeaders,
         response: {
           204: z.undefined().meta({ description: "The asset was removed." }),
-          ...errorsWithBody("AssetNotFound", "PreconditionFailed"),
+          ...withHeaders(errorsWithBody("AssetNotFound", "PreconditionFailed"), 412, LEGACY_HEADERS),
         },
       },
     },

@@ -3,7 +3,7 @@ import { type AssetBody, assetSchema } from "../../../protocol/assets/asset.ts";
 import { parseAssetUpdate, planUpdate } from "../../core/asset-update.ts";
 import { originOf } from "../audit/origin-of.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errorsWithBody, json } from "../docs/responses.ts";
+import { errorsWithBody, json, withHeaders } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
 import {
   assetParams,
@@ -14,6 +14,15 @@ import {
   toAssetResponse,
 } from "../asset-resource.ts";
 import { changeResource, ifMatchHeaders, preconditionOf, type Resource } from "../conditional-requests.ts";
+
+const CODES = [
+  "AssetNotFound",
+  "PreconditionFailed",
+  "SimNotFound",
+  "AssetHasNoSim",
+  "UnknownNetworkGroup",
+  "SimOperatorFailed",
+] as const;
 
 /** `PATCH /v1/assets/{asset_id}`: updates name, status and network group. */
 export function updateAsset(api: Api, context: ApiContext): void {
@@ -33,14 +42,7 @@ export function updateAsset(api: Api, context: ApiContext): void {
         body: assetUpdateSchema,
         response: {
           200: json("The updated asset.", assetSchema, LEGACY_HEADERS),
-          ...errorsWithBody(
-            "AssetNotFound",
-            "PreconditionFailed",
-            "SimNotFound",
-            "AssetHasNoSim",
-            "UnknownNetworkGroup",
-            "SimOperatorFailed",
-          ),
+          ...withHeaders(errorsWithBody(...CODES), 412, LEGACY_HEADERS),
         },
       },
       // Before the schema, since its errors say why a field is refused and what to use instead.

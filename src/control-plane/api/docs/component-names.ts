@@ -1,6 +1,6 @@
 /**
  * Names of shared components whose field or parameter has several meanings in the document, by a place that has one of them:
- * `Schema.field`, or `operationId.parameter`. Generated clients have these names, so they stay as they are when something is added
+ * `Schema.field`, `operationId.parameter` or `operationId.status`. Generated clients have these names, so they stay as they are when something is added
  * to the document. Any other shared component is called as its field or parameter.
  */
 const NAMES: Readonly<Record<string, string>> = {
@@ -34,6 +34,7 @@ const NAMES: Readonly<Record<string, string>> = {
   "SuperSimRegistration.iccid": "IccidInput",
   "DeploymentEvent.status": "DeploymentStatus",
   "RegistrationResult.status": "RowSkipped",
+  "updateAsset.412": "AssetChanged",
   "registerAssets.Idempotency-Key": "IdempotencyKey",
   "deployApp.Idempotency-Key": "CommandIdempotencyKey",
   "deployApp.dry_run": "CommandDryRun",

@@ -79,7 +79,7 @@ function openPart(key: string, child: unknown): unknown {
 function openValues(schema: Fields): Fields {
   const { enum: values, description, ...rest } = schema;
   if (!Array.isArray(values) || COMPLETE.has(values.join())) return schema;
-  const listed = `Values: ${values.map((each) => `\`${String(each)}\``).join(", ")}; there may be others.`;
+  const listed = `${values.map((each) => `\`${String(each)}\``).join(", ")}, or others.`;
   const described = typeof description === "string" ? `${description} ${listed}` : listed;
   return { ...rest, description: described, "x-extensible-enum": values };
 }

@@ -4,13 +4,14 @@ import type { ZodType } from "zod";
 import { VERSION } from "../../../lib/version.ts";
 import { type Requirement, requirementOf } from "../../core/people/endpoint-permissions.ts";
 import type { Api } from "../context.ts";
+import { ENTITY_TAG_HEADERS } from "../conditional-requests.ts";
 import { toHeaderName } from "../headers.ts";
 import { COMMANDS_DESCRIPTION } from "./stream.ts";
 import { streamSamples } from "./curl-sample.ts";
 import { composeSchemas } from "./compose-schemas.ts";
 import { openResponses } from "./open-responses.ts";
 import { pruneComponents } from "./prune-components.ts";
-import type { DocumentedResponse } from "./responses.ts";
+import type { DocumentedResponse, HeaderSchema } from "./responses.ts";
 import { shareComponents } from "./share-components.ts";
 import { tidySchemas } from "./tidy-schemas.ts";
 
@@ -111,6 +112,12 @@ const EVERY_RESPONSE = {
   "X-Request-Id": { type: "string", description: "Id of the request, which the service logs." },
 };
 
+/** Response headers of every response with such a status, which has no body. */
+const BODILESS: Readonly<Record<string, Readonly<Record<string, HeaderSchema>>>> = {
+  303: { Location: { type: "string", description: "Where the browser goes on." } },
+  304: ENTITY_TAG_HEADERS,
+};
+
 /** What belongs to no operation: refusals before its own checks or at an address with another method, and faults of the service. */
 const OTHER_ERRORS = {
   description:
@@ -129,7 +136,7 @@ const transform: SwaggerTransform = (route) => {
   const responses = (transformed.schema as { response?: Record<string, TransformedResponse> } | undefined)?.response;
   for (const [status, response] of Object.entries(responses ?? {})) {
     const { headers, content = {} } = documented[status] ?? {};
-    const ofEvery = Number(status) >= 400 ? EVERY_RESPONSE : undefined;
+    const ofEvery = Number(status) >= 400 ? EVERY_RESPONSE : BODILESS[status];
     if (headers ?? ofEvery) Object.assign(response, { headers: { ...headers, ...ofEvery } });
     for (const [type, { examples }] of Object.entries(content)) {
       if (examples) Object.assign(response.content?.[type] ?? {}, { examples });

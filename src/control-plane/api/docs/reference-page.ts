@@ -1,5 +1,6 @@
 import { fastify, type FastifyInstance } from "fastify";
 import type { Api } from "../context.ts";
+import { REQUEST_ID_HEADER } from "../request-id.ts";
 
 // The page's script may connect to this server only.
 const CONTENT_SECURITY_POLICY = [
@@ -25,6 +26,8 @@ export function serveReferencePage(api: Api): void {
     api.get(`${PREFIX}${path}`, { schema: { hide: true } }, async (request, reply) => {
       const server = await (page ??= referencePage());
       reply.hijack();
+      // The page's own server replies, without the hooks of this one.
+      reply.raw.setHeader(REQUEST_ID_HEADER, request.id);
       server.routing(request.raw, reply.raw);
     });
   }

@@ -61,6 +61,7 @@ const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, HeaderSch
   IdempotencyInProgress: { "Retry-After": seconds("Seconds after which to retry.") },
   DeviceNotReachable: { "Retry-After": seconds("Seconds after which to retry.") },
   EngineUnavailable: { "Retry-After": seconds("Seconds after which to retry.") },
+  EndpointRemoved: { Link: { type: "string", description: 'The replacement: `rel="successor-version"`.' } },
   Unauthorized: { "WWW-Authenticate": CHALLENGE_HEADER },
   SignInFailed: { "WWW-Authenticate": CHALLENGE_HEADER },
 };
@@ -123,4 +124,15 @@ function makeErrorResponse(codes: readonly ErrorCode[]): DocumentedResponse {
     content: { "application/json": { schema: errorSchema, examples: Object.fromEntries(examples) } },
     ...(Object.keys(headers).length > 0 && { headers }),
   };
+}
+
+/** The responses, of which that with this status has further headers. */
+export function withHeaders(
+  responses: Readonly<Record<number, DocumentedResponse>>,
+  status: number,
+  headers: Readonly<Record<string, HeaderSchema>>,
+): Record<number, DocumentedResponse> {
+  const response = responses[status];
+  if (!response) throw new Error(`there is no response ${status}`);
+  return { ...responses, [status]: { ...response, headers: { ...response.headers, ...headers } } };
 }

@@ -31,9 +31,12 @@ interface Document {
 export function shareComponents(document: object): object {
   const { components, paths = {}, ...rest } = document as Document;
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
+  const named = operations.flatMap(({ operationId, responses: own = {} }) =>
+    Object.entries(own).flatMap(([status, response]) => nameOf(status, response, nameAt(`${operationId}.${status}`))),
+  );
   const responses = operations.flatMap((operation) => Object.values(operation.responses ?? {}));
 
-  const sharedResponses = new Shared("responses", responses.flatMap(nameOf));
+  const sharedResponses = new Shared("responses", named);
   // What one response has twice is in it once: the others refer to it.
   const different = [...new Map(responses.map((response) => [JSON.stringify(response), response])).values()];
   const sharedHeaders = new Shared(
@@ -103,8 +106,9 @@ const COMMON_CODES: ReadonlySet<string> = new Set([
   "IdempotencyResponseLost",
 ]);
 
-/** After the codes of an error, or the schema of another body. Nothing without a body. */
-function nameOf(response: Response): Named[] {
+/** After the codes of an error, or the schema of another body. Without a body only that of a client which has it already. */
+function nameOf(status: string, response: Response, given: string | undefined): Named[] {
+  if (status === "304") return [["NotModified", response]];
   const { content = {} } = response;
   const [[type, { schema }] = ["", {}]] = Object.entries(content);
   const names = Object.values(content).flatMap(({ examples = {} }) => Object.keys(examples));
@@ -113,7 +117,7 @@ function nameOf(response: Response): Named[] {
   const named = specific.length > 0 ? specific : codes.slice(0, 1);
   const subject = named.length > 0 ? named.join("Or") : schema?.$ref?.split("/").at(-1);
   if (subject === undefined) return [];
-  return [[type === "application/json" ? subject : `${subject}Stream`, response]];
+  return [[type === "application/json" ? subject : `${subject}Stream`, response, given]];
 }
 
 /** Examples of errors are named after their code; those of messages after what they are an example of. */
