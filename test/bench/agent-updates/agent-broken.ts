@@ -28,6 +28,11 @@ const SYSTEMS: readonly System[] = [
   { suite: "trixie", enginePackage: "docker.io" },
 ];
 
+interface Player {
+  readonly gateway: Gateway;
+  readonly system: System;
+}
+
 /** What one device did with one release. */
 interface Outcome {
   readonly release: BrokenRelease;
@@ -55,14 +60,20 @@ export const agentBroken: Bench = {
         ...(script !== undefined && { script }),
       });
     const systems = SYSTEMS.slice(0, quick ? 2 : undefined);
-    const players: { readonly gateway: Gateway; readonly system: System }[] = [];
-    for (const system of Array.from({ length: quick ? 4 : 2 }, () => systems).flat()) {
-      const name = `GW-${players.length + 1}`;
-      const gateway = owned.use(await Gateway.start(site, { name, ...system }));
-      const image = await gateway.loadApp();
-      const { status } = await site.backend.deploy(gateway.asset, { name: APP, image });
-      if (status !== "Success") throw new Error(`the app was not deployed on ${gateway.name}`);
-      players.push({ gateway, system });
+    const players: Player[] = [];
+    for (let round = 0; round < (quick ? 4 : 2); round++) {
+      const starting = systems.map(async (system, index): Promise<Player> => {
+        const name = `GW-${round * systems.length + index + 1}`;
+        const gateway = owned.use(await Gateway.start(site, { name, ...system }));
+        const { status, message } = await site.backend.deploy(gateway.asset, {
+          name: APP,
+          image: await gateway.loadApp(),
+        });
+        if (status !== "Success")
+          throw new Error(`the app was not deployed on ${name}, ${JSON.stringify(system)}: ${message}`);
+        return { gateway, system };
+      });
+      players.push(...(await Promise.all(starting)));
     }
     // Those that take longest first.
     const inTurn = BROKEN_RELEASES.toSorted((one, other) => attemptsOf(other) - attemptsOf(one));
