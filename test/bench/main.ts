@@ -17,6 +17,7 @@ import { deployPull } from "./deploy-pull.ts";
 import { durableWrites } from "./durable-writes.ts";
 import { execToOnline } from "./exec-to-online.ts";
 import { forward } from "./forward.ts";
+import { history } from "./history.ts";
 import { idle } from "./idle.ts";
 import { idleApps } from "./idle-apps.ts";
 import { describeMachine } from "./machine.ts";
@@ -73,6 +74,7 @@ const BENCHES: readonly Bench[] = [
   judgement,
   webConsole,
   beforeAfter,
+  history,
   small,
   smallRun,
   agentFleet,
