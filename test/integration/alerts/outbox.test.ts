@@ -52,7 +52,8 @@ describe("what is told", () => {
     await rig.until("the outage to be told", () => rig.received.length === 2, 10_000);
     expect(texts(rig.received)).toEqual(Array(2).fill("Device offline: 40 assets (GW-1, GW-2, GW-3 and 37 more)"));
     expect(rig.received[0]?.message).toMatchObject({ type: "firing", total: 40, open: 40, severity: "critical" });
-    expect(rig.received[0]?.message.url).toBe("https://control.example.com/assets?connected=false");
+    const { url, group_id: group } = rig.received[0]?.message ?? {};
+    expect(url).toBe(`https://control.example.com/alerts?group=${group}`);
     await rig.skip(60 * MINUTE);
     for (const { join } of devices) await join();
     await rig.until("the end to be told", () => rig.received.length === 4);
