@@ -15,24 +15,29 @@ export const convertTmpfs: Converter = (value, service) => {
     if (text === undefined) continue;
     const [target, options = ""] = text.split(":");
     const entry: Record<string, unknown> = { target };
-    for (const option of options.split(",").filter(Boolean)) readOption(item, option, entry);
+    const ids = { uid: "", gid: "" };
+    for (const option of options.split(",").filter(Boolean)) readOption(item, option, entry, ids);
+    if (ids.uid !== "" || ids.gid !== "") entry["owner"] = `${ids.uid || "0"}:${ids.gid || "0"}`;
     service.append("tmpfs", entry, item.place);
   }
 };
 
-function readOption(item: Value, option: string, entry: Record<string, unknown>): void {
+function readOption(
+  item: Value,
+  option: string,
+  entry: Record<string, unknown>,
+  ids: Record<"uid" | "gid", string>,
+): void {
   const [name = "", text = ""] = option.split("=");
   if (name === "size") entry["size_bytes"] = sizeOf(text) ?? item.refuse("has a size that is none, such as 64m.");
   else if (name === "mode") entry["mode"] = octal(text) ?? item.refuse("has a mode that is not octal, such as 1777.");
   else if (name === "exec") entry["exec"] = true;
   else if (TIMES.has(name)) item.note(`has the option ${name}, which has no effect here.`);
-  else if (name === "uid" || name === "gid")
-    item.refuse(
-      `has the option ${name}: the directory belongs to root.`,
-      "Give its mode: with mode=1777, the default, every user of the app may write there.",
-    );
-  else if (!DEFAULTS.has(name))
-    item.refuse(`has the option ${name}, which is not supported.`, "Use size, mode and exec.");
+  else if (name === "uid" || name === "gid") {
+    if (/^\d{1,10}$/.test(text)) ids[name] = text;
+    else item.refuse(`has a ${name} that is no number.`);
+  } else if (!DEFAULTS.has(name))
+    item.refuse(`has the option ${name}, which is not supported.`, "Use size, mode, uid, gid and exec.");
 }
 
 /** Reads permissions in octal. A number without a leading 0 is decimal in YAML, and refused. */

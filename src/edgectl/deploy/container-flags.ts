@@ -69,7 +69,7 @@ export const CONTAINER_FLAGS: readonly ContainerFlag[] = [
   { field: "read_only", flags: "--read-only", help: "let the app write only to its mounts", isNegatable: true },
   {
     field: "tmpfs",
-    flags: "--tmpfs <path[:size=…,mode=…,exec]>",
+    flags: "--tmpfs <path[:size=…,mode=…,uid=…,gid=…,exec]>",
     help: "a directory in memory, such as /run:size=64MiB (repeatable)",
     parse: parseTmpfs,
     isRepeatable: true,

@@ -159,15 +159,20 @@ export function parseTmpfs(text: string): TmpfsMount {
   const [, target = "", list = ""] = /^(\/[^:]*)(?::(.+))?$/.exec(text) ?? [];
   const words = list === "" ? [] : list.split(",");
   const options = words.filter((word) => word !== "exec").map((option): string[] => option.split("="));
-  const isKnown = options.every(([name = "", value]) => ["size", "mode"].includes(name) && value !== undefined);
+  const isKnown = options.every(
+    ([name = "", value]) => ["size", "mode", "uid", "gid"].includes(name) && value !== undefined,
+  );
   if (target === "" || !isKnown) {
     throw new InvalidArgumentError("Write PATH or PATH:size=64MiB,mode=0755 with an absolute path.");
   }
-  const { size, mode } = Object.fromEntries(options) as { readonly size?: string; readonly mode?: string };
+  const { size, mode, uid, gid } = Object.fromEntries(options) as Readonly<
+    Partial<Record<"size" | "mode" | "uid" | "gid", string>>
+  >;
   return {
     target,
     ...(size !== undefined && { size_bytes: parseSize(size) }),
     ...(mode !== undefined && { mode }),
+    ...((uid ?? gid) !== undefined && { owner: `${uid ?? 0}:${gid ?? 0}` }),
     ...(words.includes("exec") && { exec: true }),
   };
 }

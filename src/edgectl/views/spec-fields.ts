@@ -33,9 +33,14 @@ const ENTRIES: Readonly<Record<string, (entry: Fields) => string>> = {
     const path = target === undefined && permissions === undefined ? "" : `:${word(target ?? local)}`;
     return `${word(local)}${path}${permissions === undefined ? "" : `:${word(permissions)}`}`;
   },
-  tmpfs: ({ target, size_bytes, mode, exec }) => {
+  tmpfs: ({ target, size_bytes, mode, owner, exec }) => {
     const size = size_bytes === undefined ? [] : [`size=${word(size_bytes)}`];
-    const rest = [...(mode === undefined ? [] : [`mode=${word(mode)}`]), ...(exec === true ? ["exec"] : [])];
+    const [uid, gid = "0"] = owner === undefined ? [] : word(owner).split(":");
+    const rest = [
+      ...(mode === undefined ? [] : [`mode=${word(mode)}`]),
+      ...(uid === undefined ? [] : [`uid=${uid},gid=${gid}`]),
+      ...(exec === true ? ["exec"] : []),
+    ];
     const options = [...size, ...rest].join(",");
     return `${word(target)}${options === "" ? "" : `:${options}`}`;
   },

@@ -50,11 +50,12 @@ function canonicalCapabilities(names: readonly string[]): string[] {
 
 type TmpfsMount = NonNullable<ContainerOptions["tmpfs"]>[number];
 
-function canonicalTmpfs({ target, size_bytes, mode, exec }: TmpfsMount): TmpfsMount {
+function canonicalTmpfs({ target, size_bytes, mode, owner, exec }: TmpfsMount): TmpfsMount {
   return {
     target: normalizePath(target),
     ...(size_bytes !== undefined && { size_bytes }),
     ...(mode !== undefined && { mode: mode.padStart(4, "0") }),
+    ...(owner !== undefined && { owner }),
     ...(exec === true && { exec }),
   };
 }

@@ -14,6 +14,7 @@ import {
   pidsLimit,
   securityOpt,
 } from "./container-rights.ts";
+import { owner } from "./volume-fields.ts";
 import { normalizePath } from "../values/normalize-path.ts";
 
 /*
@@ -118,6 +119,10 @@ const tmpfsMount = z
       .regex(/^[01]?[0-7]{3}$/, "must be an octal mode such as 1777 or 0755")
       .exactOptional()
       .meta({ description: "Its permissions, in octal; `1777` by default.", examples: ["0755"] }),
+    owner: owner.exactOptional().meta({
+      description: "Owner of the directory, `UID` or `UID:GID`; root by default. With Docker only.",
+      examples: ["1000:1000"],
+    }),
     exec: z
       .boolean()
       .exactOptional()

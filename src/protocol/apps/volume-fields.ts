@@ -40,7 +40,7 @@ const externalName = z
     "must be 1 to 255 letters, digits, '_', '.' or '-', beginning with a letter or digit",
   );
 
-const owner = z
+export const owner = z
   .string()
   .max(MAX_OWNER_LENGTH)
   .refine((text) => parseOwner(text) !== undefined, `must be UID or UID:GID, each a number from 0 to ${MAX_ID}`);

@@ -40,10 +40,11 @@ const FLAGS: {
   cap_drop: [["--cap-drop", "ALL"], ["ALL"]],
   read_only: [["--read-only"], true],
   tmpfs: [
-    ["--tmpfs", "/run:size=64KiB,mode=0755", "--tmpfs", "/tmp:exec"],
+    ["--tmpfs", "/run:size=64KiB,mode=0755", "--tmpfs", "/tmp:exec", "--tmpfs", "/srv:uid=5"],
     [
       { target: "/run", size_bytes: 65_536, mode: "0755" },
       { target: "/tmp", exec: true },
+      { target: "/srv", owner: "5:0" },
     ],
   ],
   shm_size: [["--shm-size", "128MiB"], 134_217_728],

@@ -47,7 +47,7 @@ const SERVICES: Readonly<Record<string, readonly string[]>> = {
   namespaces: ["pid: host", "ipc: host"],
   swap: ["mem_limit: 64m", "memswap_limit: 96m"],
   profiles_of_engine: ["security_opt: ['seccomp=unconfined']"],
-  memory: ["tmpfs: ['/run:size=65536,mode=0755', '/programs:exec']"],
+  memory: ["tmpfs: ['/run:size=65536,mode=0755', '/programs:exec', '/owned:uid=1000,gid=5']"],
   names: ["extra_hosts: ['plc.local:192.0.2.10']", "dns: [192.0.2.53]"],
   terminal: ["tty: true", "stdin_open: true"],
   stopping: ["stop_signal: SIGINT", "stop_grace_period: 90s", "init: true"],
@@ -64,6 +64,8 @@ const SERVICES: Readonly<Record<string, readonly string[]>> = {
   none: ["network_mode: none"],
   follower: ["network_mode: service:nothing"],
 };
+
+const BATCH = 9;
 
 async function unavailableReason(): Promise<string | undefined> {
   const compose = await run("docker-compose", ["--version"]).catch(() => undefined);
@@ -113,7 +115,9 @@ describe.skipIf(missing !== undefined)("a service of docker-compose and the agen
       readonly apps: readonly { readonly app: object }[];
     };
     apps = new Map(request.apps.map(({ app }) => appOf(app)));
-    await compose("up", "--no-start");
+    // Its client keeps 25 connections, one for each URL, and closes the oldest, also in use: with all services at once it fails.
+    const names = Object.keys(SERVICES);
+    for (let at = 0; at < names.length; at += BATCH) await compose("up", "--no-start", ...names.slice(at, at + BATCH));
     // Docker-compose gives no network of a service that does not run.
     await compose("up", "-d", "nothing");
     await compose("up", "--no-start", "--no-deps", "--force-recreate", "follower");

@@ -71,16 +71,19 @@ describe("deploying with options of the container", () => {
     expect(await failureOf(rig, { gpus: "all" })).toMatchObject({ status: "Success" });
   });
 
-  it.each([[{ device_cgroup_rules: ["c 188:* rw"] }, /^Podman ignores `device_cgroup_rules`/]])(
-    "refuses %j with Podman, which cannot do it",
-    async (fields, text) => {
-      await using rig = new AgentRig();
-      Object.assign(rig.engine.engineInfo, { kind: "podman" });
-      const expected = { code: "InvalidRequest", message: expect.stringMatching(text) as string };
-      expect(await failureOf(rig, fields)).toMatchObject({ status: "Fail", step: "checking", ...expected });
-      expect(rig.engine.container("app")).toBeUndefined();
-    },
-  );
+  it.each([
+    [{ device_cgroup_rules: ["c 188:* rw"] }, /^Podman ignores `device_cgroup_rules`/],
+    [
+      { tmpfs: [{ target: "/a" }, { target: "/b", owner: "5" }] },
+      /^Podman gives every `tmpfs` to root: leave tmpfs\[1\]\.owner/,
+    ],
+  ])("refuses %j with Podman, which cannot do it", async (fields, text) => {
+    await using rig = new AgentRig();
+    Object.assign(rig.engine.engineInfo, { kind: "podman" });
+    const expected = { code: "InvalidRequest", message: expect.stringMatching(text) as string };
+    expect(await failureOf(rig, fields)).toMatchObject({ status: "Fail", step: "checking", ...expected });
+    expect(rig.engine.container("app")).toBeUndefined();
+  });
 
   it("says that capabilities change nothing for a privileged app", async () => {
     await using rig = new AgentRig();

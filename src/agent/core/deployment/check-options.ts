@@ -23,6 +23,14 @@ export function findOptionRefusal(spec: AppSpec, { capacity, gpus, engine }: Opt
       details: { [field]: bytes, memory_bytes: capacity.memoryBytes },
     };
   }
+  const owned = engine === "podman" ? (spec.tmpfs ?? []).findIndex(({ owner }) => owner !== undefined) : -1;
+  if (owned !== -1) {
+    return {
+      code: "InvalidRequest",
+      message: `Podman gives every \`tmpfs\` to root: leave tmpfs[${owned}].owner out. With mode 1777, the default, every user of the app may write there.`,
+      details: { tmpfs: owned },
+    };
+  }
   if (engine === "podman" && (spec.device_cgroup_rules ?? []).length > 0) {
     return {
       code: "InvalidRequest",

@@ -1,5 +1,6 @@
 import type { ContainerCreateOptions, HostConfig } from "dockerode";
 import type { ContainerOptions } from "../../../protocol/apps/container-options.ts";
+import { parseOwner } from "../../../protocol/apps/volume-fields.ts";
 import type { ContainerRequest, EngineInfo } from "../engine.ts";
 
 type Options = ContainerRequest["options"];
@@ -66,7 +67,8 @@ export function hostFields(options: Options = {}, kind: EngineInfo["kind"]): Par
 
 type Tmpfs = NonNullable<ContainerOptions["tmpfs"]>[number];
 
-function mountOptions({ size_bytes, mode, exec = false }: Tmpfs, kind: EngineInfo["kind"]): string {
+function mountOptions({ size_bytes, mode, owner = "", exec = false }: Tmpfs, kind: EngineInfo["kind"]): string {
+  const ids = parseOwner(owner);
   const entries = [
     // As with Docker: Podman's own are executable, and begin with the image's files.
     ...(kind === "podman" && !exec ? ["noexec"] : []),
@@ -74,6 +76,7 @@ function mountOptions({ size_bytes, mode, exec = false }: Tmpfs, kind: EngineInf
     ...(exec ? ["exec"] : []),
     ...(size_bytes === undefined ? [] : [`size=${size_bytes}`]),
     ...(mode === undefined ? [] : [`mode=${mode}`]),
+    ...(ids ? [`uid=${ids.uid}`, `gid=${ids.gid}`] : []),
   ];
   return entries.join(",");
 }

@@ -39,6 +39,15 @@ describe("what a service's keys become", () => {
     ["memswap_limit: 1g", {}],
     ["ports: ['127.0.0.1:80:8080', '[::1]:81:81/udp']", { ports: ["127.0.0.1:80:8080/tcp", "::1:81:81/udp"] }],
     ["ports: [{target: 80, published: 30080, host_ip: 192.168.1.5}]", { ports: ["192.168.1.5:30080:80/tcp"] }],
+    [
+      "tmpfs: ['/run:uid=1000,gid=5', '/a:gid=5']",
+      {
+        tmpfs: [
+          { target: "/run", owner: "1000:5" },
+          { target: "/a", owner: "0:5" },
+        ],
+      },
+    ],
     ["tmpfs: ['/run:exec']", { tmpfs: [{ target: "/run", exec: true }] }],
     ["volumes: ['data:/data:nocopy']", { volumes: [{ ...named("gw_data", "/data"), nocopy: true }] }],
     ["volumes: ['/srv:/srv:ro,rslave']", { volumes: [bind("/srv", "/srv", true)] }],

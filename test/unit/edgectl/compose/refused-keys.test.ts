@@ -57,7 +57,7 @@ describe("what a service cannot have is refused by line", () => {
       "networks: {front: {ipv4_address: 10.0.0.5}}\nenvironment: {DNS: 'udp://10.0.0.5:53'}",
       "front.ipv4_address is mentioned by the service web, and the device chooses addresses",
     ],
-    ["tmpfs: ['/run:uid=1000']", "with mode=1777, the default, every user of the app may write there"],
+    ["tmpfs: ['/run:uid=web']", "has a uid that is no number"],
     ["deploy: {restart_policy: {dealy: 5s}}", "is not known"],
     ["healthcheck: {interval: 5s}", "needs `test`"],
     ["healthcheck: {test: x, interval: 5}", "with its unit"],
