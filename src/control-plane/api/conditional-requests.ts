@@ -4,7 +4,7 @@ import { z } from "zod";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import type { Precondition } from "../store/precondition.ts";
 import type { Api } from "./context.ts";
-import type { DocumentedResponse } from "./docs/responses.ts";
+import { type DocumentedResponse, ENTITY_TAG_HEADERS } from "./docs/responses.ts";
 
 /*
  * Entity tags. That of a resource which clients change has two parts, `"state.representation"`: a hash of what changes of clients
@@ -16,14 +16,6 @@ const TAG = /^(?:W\/)?"([\x21\x23-\x7e]*)"$/;
 const TAGS = /^(?:\*|(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e]*")*)$/;
 /** 96 bits: tags of different states never meet by accident. */
 const HASH_LENGTH = 16;
-
-/** Response headers of an operation that responds with a resource. Reads and conditional changes have them without saying so. */
-export const ENTITY_TAG_HEADERS = {
-  ETag: {
-    type: "string",
-    description: "Entity tag, for `If-None-Match`, and for `If-Match` of changes to the resource.",
-  },
-} as const;
 
 /** The headers of an operation that changes a resource which has an entity tag. */
 export const ifMatchHeaders = z.looseObject({

@@ -8,13 +8,12 @@ import {
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errors, errorsWithBody, json } from "../docs/responses.ts";
+import { ENTITY_TAG_HEADERS, errors, errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
 import { auditOf } from "../people/audit-entry.ts";
 import { assetParams, findAsset, readAsset } from "../asset-resource.ts";
 import {
   changeResource,
-  ENTITY_TAG_HEADERS,
   ifMatchHeaders,
   preconditionOf,
   type Resource,

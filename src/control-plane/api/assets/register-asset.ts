@@ -9,9 +9,8 @@ import { type IdentifierConflict, registerAsset as register } from "../../assets
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { accountOf } from "../auth.ts";
-import { ENTITY_TAG_HEADERS } from "../conditional-requests.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errorsWithBody, json } from "../docs/responses.ts";
+import { ENTITY_TAG_HEADERS, errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
 import { assetPath, findAssetWithState, stateTime, toAssetResponse } from "../asset-resource.ts";
 

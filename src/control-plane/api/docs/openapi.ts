@@ -4,14 +4,13 @@ import type { ZodType } from "zod";
 import { VERSION } from "../../../lib/version.ts";
 import { type Requirement, requirementOf } from "../../core/people/endpoint-permissions.ts";
 import type { Api } from "../context.ts";
-import { ENTITY_TAG_HEADERS } from "../conditional-requests.ts";
 import { toHeaderName } from "../headers.ts";
 import { COMMANDS_DESCRIPTION } from "./stream.ts";
 import { streamSamples } from "./curl-sample.ts";
 import { composeSchemas } from "./compose-schemas.ts";
 import { openResponses } from "./open-responses.ts";
 import { pruneComponents } from "./prune-components.ts";
-import type { DocumentedResponse, HeaderSchema } from "./responses.ts";
+import { type DocumentedResponse, ENTITY_TAG_HEADERS, type HeaderSchema } from "./responses.ts";
 import { shareComponents } from "./share-components.ts";
 import { tidySchemas } from "./tidy-schemas.ts";
 

@@ -44,6 +44,14 @@ const OF_CHANGES: readonly ErrorCode[] = ["IdempotencyKeyReused", "IdempotencyIn
 
 const seconds = (description: string): HeaderSchema => ({ type: "integer", description });
 
+/** Response headers of an operation that responds with a resource. Reads and conditional changes have them without saying so. */
+export const ENTITY_TAG_HEADERS = {
+  ETag: {
+    type: "string",
+    description: "Entity tag, for `If-None-Match`, and for `If-Match` of changes to the resource.",
+  },
+} as const;
+
 const CHALLENGE_HEADER: HeaderSchema = {
   type: "string",
   description: "What the service accepts: `Bearer`, an API key.",

@@ -20,7 +20,6 @@ import type { Store } from "../../store/store.ts";
 import { accountOf } from "../auth.ts";
 import {
   changeResource,
-  ENTITY_TAG_HEADERS,
   ifMatchHeaders,
   preconditionOf,
   type Resource,
@@ -28,7 +27,7 @@ import {
   stateOf,
 } from "../conditional-requests.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errors, errorsWithBody, json } from "../docs/responses.ts";
+import { ENTITY_TAG_HEADERS, errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";
 import {
   canonicalSelector,

@@ -18,15 +18,9 @@ import { KEY_BOUNDS } from "../../core/people/key-limits.ts";
 import { createId, createSecret, hashSecret } from "../../accounts/secrets.ts";
 import type { ApiKey } from "../../store/accounts.ts";
 import { accountOf, principalOf } from "../auth.ts";
-import {
-  changeResource,
-  ENTITY_TAG_HEADERS,
-  ifMatchHeaders,
-  preconditionOf,
-  sendResource,
-} from "../conditional-requests.ts";
+import { changeResource, ifMatchHeaders, preconditionOf, sendResource } from "../conditional-requests.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errors, errorsWithBody, json } from "../docs/responses.ts";
+import { ENTITY_TAG_HEADERS, errors, errorsWithBody, json } from "../docs/responses.ts";
 import { pageOf } from "../page.ts";
 import type { AuditFacts } from "../../accounts/audit-entry.ts";
 import { auditOf } from "../people/audit-entry.ts";

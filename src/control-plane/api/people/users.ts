@@ -20,15 +20,9 @@ import { createCode, linkOf } from "../../accounts/one-time-link.ts";
 import { oidcSettingsOf } from "../../config/oidc-config.ts";
 import type { UserChange } from "../../store/users.ts";
 import { accountOf } from "../auth.ts";
-import {
-  changeResource,
-  ENTITY_TAG_HEADERS,
-  ifMatchHeaders,
-  preconditionOf,
-  sendResource,
-} from "../conditional-requests.ts";
+import { changeResource, ifMatchHeaders, preconditionOf, sendResource } from "../conditional-requests.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errors, errorsWithBody, json } from "../docs/responses.ts";
+import { ENTITY_TAG_HEADERS, errors, errorsWithBody, json } from "../docs/responses.ts";
 import { pageOf } from "../page.ts";
 import type { AuditFacts } from "../../accounts/audit-entry.ts";
 import { auditOf, userSubjectOf } from "./audit-entry.ts";
