@@ -18,9 +18,11 @@ interface Row {
   readonly issue?: string;
 }
 
+const NOT_JSON = "The request body is not valid JSON";
+
 const rows: readonly Row[] = [
-  { what: "not JSON", body: "{", status: 400, code: "InvalidJson", message: "The request body is not valid JSON." },
-  { what: "no body", body: "", status: 400, code: "InvalidJson", message: "The request body is not valid JSON." },
+  { what: "not JSON", body: "{", status: 400, code: "InvalidJson", message: `${NOT_JSON}: line 1, column 2.` },
+  { what: "no body", body: "", status: 400, code: "InvalidJson", message: `${NOT_JSON}: it ends too early.` },
   {
     what: "an unknown asset",
     body: app,

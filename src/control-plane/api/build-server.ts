@@ -12,11 +12,11 @@ import { parseTrustedProxies } from "../config/trusted-proxies.ts";
 import { refuseUnknownAddresses } from "./addresses.ts";
 import { recordRefusals } from "./audit/record-refusals.ts";
 import { authenticate, authenticateAgain, challenge, principalOf } from "./auth.ts";
-import { requireHost, respondToClientErrors, respondToExpectations } from "./client-error.ts";
+import { requirePlainHttp, respondToClientErrors, respondToExpectations } from "./client-error.ts";
 import { tagReads } from "./conditional-requests.ts";
 import { serveConsole } from "./console/serve-console.ts";
 import type { Api, ApiContext } from "./context.ts";
-import { allowOrigins } from "./cors.ts";
+import { allowedOf, allowOrigins, sendAllowedOrigin } from "./cors.ts";
 import { jsonErrorHandler, validateBy } from "./errors.ts";
 import { serveOpenApi } from "./docs/openapi.ts";
 import { serveReferencePage } from "./docs/reference-page.ts";
@@ -36,7 +36,12 @@ import { trackPermissions } from "./permission-table.ts";
 import type { Bound } from "../metrics/observer.ts";
 import { CODE_ROUTES, ROUTES, SIGN_IN_ROUTES } from "./routes.ts";
 import { SharedRateCounter } from "./shared-rate-store.ts";
-import { refuseUnknownHeaders, refuseUnknownQueries, requirePlainUtf8 } from "./strict-requests.ts";
+import {
+  refuseMisplacedQuery,
+  refuseUnknownHeaders,
+  refuseUnknownQueries,
+  requirePlainUtf8,
+} from "./strict-requests.ts";
 
 /** How long a client may take to send a request, in milliseconds. */
 export interface RequestTimes {
@@ -67,7 +72,7 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
   carryQueries(api);
   tagReads(api);
   api.addHook("onRequest", sendRequestId);
-  api.addHook("onRequest", requireHost);
+  api.addHook("onRequest", requirePlainHttp);
   const keepOrigins = allowOrigins(api, config.cors_origins);
   refuseUnknownAddresses(api);
   api.addHook("onSend", challenge);
@@ -107,6 +112,7 @@ interface ServerParts {
 }
 
 function openServer({ config, times, onError, newId, clientErrorHandler }: ServerParts): Api {
+  const origins = allowedOf(config.cors_origins);
   return fastify({
     logger: false,
     trustProxy: parseTrustedProxies(config.trusted_proxies),
@@ -130,7 +136,10 @@ function openServer({ config, times, onError, newId, clientErrorHandler }: Serve
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     clientErrorHandler,
     // Hooks are not called for them.
-    frameworkErrors: (error, request, reply) => sendRequestId(request, reply, () => onError(error, request, reply)),
+    frameworkErrors: (error, request, reply) => {
+      sendAllowedOrigin(request, reply, origins);
+      sendRequestId(request, reply, () => onError(error, request, reply));
+    },
   }).withTypeProvider<ZodTypeProvider>();
 }
 
@@ -232,6 +241,7 @@ function refuseWhile(stopping: AbortSignal): onRequestHookHandler {
 
 /** Unknown fields and query parameters are refused by the schemas. */
 function refuseUndeclared(endpoints: Api): void {
+  endpoints.addHook("preValidation", refuseMisplacedQuery);
   endpoints.addHook("preValidation", refuseUnknownHeaders);
   endpoints.addHook("preValidation", refuseBody);
 }

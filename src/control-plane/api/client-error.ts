@@ -59,8 +59,19 @@ function bodyOf({ message }: Answer): string {
   return JSON.stringify({ code: "BadRequest", message });
 }
 
-/** Hook: refuses a request without `Host`, as HTTP/1.1 has it. Node.js would respond without a body. Error: `BadRequest`. */
-export async function requireHost({ raw }: FastifyRequest): Promise<void> {
-  if (raw.headers.host !== undefined || raw.httpVersion !== "1.1") return;
-  throw new EdgeError("BadRequest", "A request of HTTP/1.1 needs the header Host.");
+/**
+ * Hook: refuses what a proxy in front of the service and the service might read differently: no `Host`, or several; another version
+ * of HTTP; a transfer coding besides chunks. Node.js would respond without a body, or take it. Error: `BadRequest`.
+ */
+export async function requirePlainHttp({ raw }: FastifyRequest): Promise<void> {
+  const { httpVersion, rawHeaders, headers } = raw;
+  if (httpVersion !== "1.0" && httpVersion !== "1.1")
+    throw new EdgeError("BadRequest", "The service speaks HTTP/1.1 and HTTP/1.0.");
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "host").length;
+  if (hosts === 0 && httpVersion === "1.1")
+    throw new EdgeError("BadRequest", "A request of HTTP/1.1 needs the header Host.");
+  if (hosts > 1) throw new EdgeError("BadRequest", "A request has one header Host.");
+  const coding = headers["transfer-encoding"];
+  if (coding !== undefined && coding.trim().toLowerCase() !== "chunked")
+    throw new EdgeError("BadRequest", "The only Transfer-Encoding that is supported is chunked.");
 }

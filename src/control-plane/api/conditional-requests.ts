@@ -14,6 +14,7 @@ import { type DocumentedResponse, ENTITY_TAG_HEADERS } from "./docs/responses.ts
 
 const TAG = /^(?:W\/)?"([\x21\x23-\x7e]*)"$/;
 const TAGS = /^(?:\*|(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e]*")*)$/;
+const MALFORMED = 'must be `*`, or entity tags as an `ETag` header has them, such as "Zm9vYmFy.YmF6cXV4"';
 /** 96 bits: tags of different states never meet by accident. */
 const HASH_LENGTH = 16;
 
@@ -21,7 +22,7 @@ const HASH_LENGTH = 16;
 export const ifMatchHeaders = z.looseObject({
   "if-match": z
     .string()
-    .regex(TAGS, 'must be `*`, or entity tags as an `ETag` header has them, such as "Zm9vYmFy.YmF6cXV4"')
+    .regex(TAGS, MALFORMED)
     .optional()
     .meta({
       description:
@@ -33,6 +34,7 @@ export const ifMatchHeaders = z.looseObject({
 
 const IF_NONE_MATCH = z
   .string()
+  .regex(TAGS, MALFORMED)
   .optional()
   .meta({ description: "`ETag` of what the client has: the response is 304 without a body if nothing differs." });
 

@@ -1,4 +1,5 @@
-import type { onRequestHookHandler } from "fastify";
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from "fastify";
+import { EdgeError } from "../../protocol/errors/errors.ts";
 import type { Api } from "./context.ts";
 
 /** How long browsers remember the answer to a preflight, in seconds; Chromium takes no more. */
@@ -34,6 +35,7 @@ const RESPONSE_HEADERS = [
   "Retry-After",
   "Sunset",
   "WWW-Authenticate",
+  "X-Next-Cursor",
   "X-Request-Id",
 ].join(", ");
 
@@ -48,18 +50,15 @@ export function allowOrigins(
   api: Api,
   origins: Readonly<Record<string, readonly string[]>>,
 ): onRequestHookHandler | undefined {
-  const allowed = new Set(Object.values(origins).flat());
-  if (allowed.size === 0) return undefined;
+  const allowed = allowedOf(origins);
   api.addHook("onRequest", (request, reply, done) => {
-    const { origin, "access-control-request-method": requested } = request.headers;
-    // Caches must not serve one origin's response to another.
-    void reply.header("Vary", "Origin");
-    if (origin === undefined || !allowed.has(origin)) return done();
-    void reply.headers({
-      "Access-Control-Allow-Origin": origin,
-      "Access-Control-Expose-Headers": RESPONSE_HEADERS,
-    });
-    if (request.method !== "OPTIONS" || requested === undefined) return done();
+    const isAllowed = sendAllowedOrigin(request, reply, allowed);
+    if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined) return done();
+    if (!isAllowed) {
+      const message =
+        "Pages of this origin may not call the API: it is not in cors_origins of the service's configuration.";
+      return done(new EdgeError("CrossSiteRequest", message));
+    }
     void reply
       .headers({
         "Access-Control-Allow-Methods": METHODS,
@@ -69,10 +68,29 @@ export function allowOrigins(
       .code(204)
       .send();
   });
+  if (allowed.size === 0) return undefined;
   return (request, reply, done) => {
     const { principal, headers } = request;
     if (principal && headers.origin !== undefined && !origins[principal.accountId]?.includes(headers.origin))
       void reply.removeHeader("Access-Control-Allow-Origin").removeHeader("Access-Control-Expose-Headers");
     done();
   };
+}
+
+/** The origins that are allowed for some account. */
+export function allowedOf(origins: Readonly<Record<string, readonly string[]>>): ReadonlySet<string> {
+  return new Set(Object.values(origins).flat());
+}
+
+/** Lets the page read a response if its origin is one of these. Returns whether it is. */
+export function sendAllowedOrigin(
+  { headers: { origin } }: FastifyRequest,
+  reply: FastifyReply,
+  allowed: ReadonlySet<string>,
+): boolean {
+  // Caches must not serve one origin's response to another.
+  if (allowed.size > 0) void reply.header("Vary", "Origin");
+  if (origin === undefined || !allowed.has(origin)) return false;
+  void reply.headers({ "Access-Control-Allow-Origin": origin, "Access-Control-Expose-Headers": RESPONSE_HEADERS });
+  return true;
 }

@@ -30,6 +30,16 @@ function parse(bytes: Uint8Array): { readonly text: string; readonly value: unkn
     return { value, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
   } catch (error) {
     if (error instanceof JsonLimitError) throw new EdgeError("PayloadTooLarge", `The request ${error.message}.`);
-    throw new EdgeError("InvalidJson", undefined, undefined, { cause: error });
+    throw new EdgeError("InvalidJson", `The request body is not valid JSON${whereOf(error)}.`, undefined, {
+      cause: error,
+    });
   }
+}
+
+/** What the parser says of the place. The rest of its message may quote the body, in which there may be secrets. */
+function whereOf(error: unknown): string {
+  if (!(error instanceof SyntaxError)) return "";
+  const [, line, column] = /\(line (\d+) column (\d+)\)$/.exec(error.message) ?? [];
+  if (line !== undefined) return `: line ${line}, column ${column}`;
+  return error.message === "Unexpected end of JSON input" ? ": it ends too early" : "";
 }

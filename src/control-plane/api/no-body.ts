@@ -1,7 +1,9 @@
 import type { FastifyRequest } from "fastify";
 import type { IncomingMessage } from "node:http";
+import type { z } from "zod";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import { invalidRequest } from "../../protocol/errors/request-error.ts";
+import { knownFields } from "../../protocol/values/known-fields.ts";
 
 /** Whether the operation has a request body. */
 export function takesBody({ routeOptions }: FastifyRequest): boolean {
@@ -41,5 +43,8 @@ export async function refuseBody(request: FastifyRequest): Promise<void> {
   const { body } = request;
   if (body === undefined || body === null || takesBody(request)) return;
   if (typeof body === "object" && Object.keys(body).length === 0) return;
-  throw invalidRequest([{ path: "", reason: "this request takes no body" }]);
+  const { querystring } = (request.routeOptions.schema ?? {}) as { querystring?: z.ZodType };
+  const inQuery = querystring ? knownFields(querystring, []).filter((name) => Object.hasOwn(body, name)) : [];
+  const place = inQuery.length === 0 ? "" : `; ${inQuery.map((name) => `\`${name}\``).join(", ")} belongs in the query`;
+  throw invalidRequest([{ path: "", reason: `this request takes no body${place}` }]);
 }

@@ -51,6 +51,37 @@ export function requirePlainUtf8({ headers }: FastifyRequest): void {
   }
 }
 
+/**
+ * Hook: refuses a query with an escape that is none, which would be read as other text, and a parameter whose place is the body, and
+ * says so. Errors: `BadRequest`, `InvalidRequest`.
+ */
+export async function refuseMisplacedQuery({ url, query, routeOptions }: FastifyRequest): Promise<void> {
+  const at = url.indexOf("?");
+  if (at < 0) return;
+  if (!isDecodable(url.slice(at + 1))) {
+    throw new EdgeError(
+      "BadRequest",
+      "The query has a % that begins no valid escape of UTF-8, such as %25 for a percent sign.",
+    );
+  }
+  const { body, querystring } = (routeOptions.schema ?? {}) as { body?: z.ZodType; querystring?: z.ZodType };
+  if (!body || !querystring) return;
+  const [inQuery, inBody] = [knownFields(querystring, []), knownFields(body, [])];
+  const issues = Object.keys(query as object)
+    .filter((name) => !inQuery.includes(name) && inBody.includes(name))
+    .map((name) => ({ path: name, reason: "is a field of the body, not a query parameter" }));
+  if (issues.length > 0) throw invalidRequest(issues);
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Hook: refuses headers that the operation would have to carry out and does not declare. Error: `InvalidRequest`. */
 export async function refuseUnknownHeaders({ method, headers, routeOptions }: FastifyRequest): Promise<void> {
   if (SAFE_METHODS.has(method)) return;

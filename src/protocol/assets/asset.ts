@@ -12,7 +12,10 @@ export type AssetStatus = z.output<typeof assetStatusSchema>;
 // An identifier is part of URL paths and log lines, so it is plain ASCII without separators.
 export const serialNumberSchema = z
   .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/, "must be 1 to 64 letters, digits, '.', '_', ':' or '-'")
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/,
+    "must be 1 to 64 letters, digits, '.', '_', ':' or '-', the first a letter or digit",
+  )
   .refine((value) => !isUuid(value), "must not have the form of a UUID")
   .meta({ description: "Serial number of the device, unique in the whole service.", examples: ["GW-2026-000123"] });
 

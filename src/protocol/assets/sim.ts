@@ -11,7 +11,12 @@ export const SIM_TYPES: readonly SimType[] = simTypeSchema.options;
 export const DEFAULT_NETWORK_GROUPS = ["default_100mb", "default_1gb", "default_10gb", "default_unlimited"] as const;
 
 const label = (what: string) =>
-  z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, `must be a ${what}: 1 to 64 letters, digits, '.', '_' or '-'`);
+  z
+    .string()
+    .regex(
+      /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+      `must be a ${what}: 1 to 64 letters, digits, '.', '_' or '-', the first a letter or digit`,
+    );
 
 export const networkGroupSchema = label("network group").meta({
   description: `One of ${DEFAULT_NETWORK_GROUPS.map((name) => `\`${name}\``).join(", ")}, or a group of the account's own.`,
@@ -28,7 +33,10 @@ const serviceProfileSchema = label("service profile").meta({
 const simIdentifier = () =>
   z
     .string()
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "must be 1 to 64 letters, digits, '.', '_' or '-'")
+    .regex(
+      /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+      "must be 1 to 64 letters, digits, '.', '_' or '-', the first a letter or digit",
+    )
     .refine((value) => !isUuid(value), "must not have the form of a UUID");
 
 const simSidSchema = simIdentifier().meta({

@@ -28,4 +28,8 @@ export const displayText = (min: number, max: number) =>
     .string()
     .min(min)
     .max(max)
-    .regex(/^[^\p{Cc}\p{Cs}\u2028\u2029\u202A-\u202E\u2066-\u2069]*$/u, "must not contain control characters");
+    .regex(
+      /^[^\p{Cc}\p{Cs}\u2028\u2029\u202A-\u202E\u2066-\u2069]*$/u,
+      "must not contain control characters or half of a surrogate pair",
+    )
+    .refine((text) => text === "" || text.trim() !== "", "must not consist of spaces alone");

@@ -121,6 +121,32 @@ describe.each(BODIES)("%s %s", (method, template) => {
   });
 });
 
+describe("what is wrong is said", () => {
+  test.each([
+    ["GET", "/v1/assets?q=%zz", undefined, 400, "The query has a %"],
+    ["GET", "/v1/assets?q=%ff", undefined, 400, "The query has a %"],
+    ["POST", "/v1/assets/ID/edge/apps?wait_for_device_s=5", "{}", 422, "is a field of the body, not a query parameter"],
+    ["POST", "/v1/assets/ID/edge/apps", '{"name":"a",}', 400, "line 1, column 13"],
+    ["POST", "/v1/assets", '{\n  "name": x\n}', 400, "The request body is not valid JSON"],
+    ["POST", "/v1/assets", '{"serial_number":"secret', 400, "The request body is not valid JSON"],
+    ["GET", "/v1/events?types=asset.*,deployment", undefined, 422, '\\"deployment\\" is no type of events; there are'],
+    ["PATCH", "/v1/assets/ID", '{"name":"  "}', 422, "must not consist of spaces alone"],
+    ["POST", "/v1/assets", '{"serial_number":".."}', 422, "the first a letter or digit"],
+    [
+      "DELETE",
+      "/v1/assets/ID/edge/apps/web",
+      '{"wait_for_device_s":5}',
+      422,
+      "`wait_for_device_s` belongs in the query",
+    ],
+  ])("%s %s with %s", async (method, path, body, status, words) => {
+    const headers = body === undefined ? {} : JSON_TYPE;
+    const answer = await send(path.replace("ID", uuid), { method, headers, body: body ?? null });
+    expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(words)]);
+    expect(answer.text).not.toContain("secret");
+  });
+});
+
 describe("methods", () => {
   test.each([
     ["/v1/assets", "GET, HEAD, POST"],
@@ -290,6 +316,20 @@ describe("headers", () => {
 
   test("a key sent twice is no key", async () => {
     expect((await raw("GET /v1/assets HTTP/1.1", [`X-API-Key: ${account.apiKey}`])).status).toBe(401);
+  });
+
+  test.each([
+    ["two of Host", "GET /v1/assets HTTP/1.1", ["Host: elsewhere"]],
+    ["another version of HTTP", "GET /v1/assets HTTP/2.0", []],
+    ["a coding that is not undone", "GET /v1/assets HTTP/1.1", ["Transfer-Encoding: gzip, chunked"]],
+    ["an unknown method", "FOO /v1/assets HTTP/1.1", []],
+  ])("%s is refused: a proxy may read it differently", async (_what, line, headers) => {
+    expect((await raw(line, headers)).status).toBe(400);
+  });
+
+  test("an entity tag without quotes is refused, on reads, too", async () => {
+    const answer = await send(`/v1/assets/${uuid}`, { method: "GET", headers: { "If-None-Match": "abc" } });
+    expect([answer.status, answer.text]).toEqual([422, expect.stringContaining("If-None-Match")]);
   });
 
   test("a request line or header that is no HTTP is refused, and the server lives on", async () => {

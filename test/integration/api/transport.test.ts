@@ -152,6 +152,9 @@ describe("pages of other origins", () => {
     );
     expect(response.headers.get("vary")).toContain("Origin");
     expect(response.headers.get("access-control-expose-headers")).toContain("X-Request-Id");
+    expect(response.headers.get("access-control-expose-headers")).toContain("X-Next-Cursor");
+    const misspelt = await call("/v1/assets/%zz", withKey({ Origin: PAGE }));
+    expect([misspelt.status, misspelt.headers.get("access-control-allow-origin")]).toEqual([400, PAGE]);
     // A refusal that the page could not read would look like a network error.
     expect((await call("/v1/assets", { Origin: PAGE })).headers.get("access-control-allow-origin")).toBe(PAGE);
   });
@@ -186,11 +189,12 @@ describe("pages of other origins", () => {
   test("that are not configured get nothing, and none is by default", async () => {
     for (const origin of ["https://evil.example.com", `${PAGE}.evil.example.com`, "http://fleet.example.com", "null"]) {
       const asked = await preflight(origin);
-      expect([asked.status, asked.headers.get("access-control-allow-origin")], origin).toEqual([405, null]);
+      expect([asked.status, asked.headers.get("access-control-allow-origin")], origin).toEqual([403, null]);
+      expect(await asked.json()).toMatchObject({ message: expect.stringContaining("cors_origins") as string });
     }
     await using plain = await startControlPlane();
     const asked = await preflight(PAGE, plain.url);
-    expect([asked.status, asked.headers.get("access-control-allow-origin")]).toEqual([405, null]);
+    expect([asked.status, asked.headers.get("access-control-allow-origin")]).toEqual([403, null]);
   });
 });
 

@@ -42,8 +42,17 @@ async function expectOneFail(stream: EventStream, status: number, code: string, 
 }
 
 describe("a refused request is one Fail event with its own HTTP status", () => {
-  test.each(["{", "", "nonsense", '{"name":}', "\0", "{'a':1}"])("%j: 400", async (body) => {
-    await expectOneFail(await deploy({ body }), 400, "InvalidJson", "The request body is not valid JSON.");
+  test.each([
+    ["{", ": line 1, column 2"],
+    ["", ": it ends too early"],
+    ['{\n  "name": "web",\n}', ": line 3, column 1"],
+    ["{'a':1}", ": line 1, column 2"],
+    // The parser says no place.
+    ["nonsense", ""],
+    ['{"name":}', ""],
+    ["\0", ""],
+  ])("%j: 400", async (body, place) => {
+    await expectOneFail(await deploy({ body }), 400, "InvalidJson", `The request body is not valid JSON${place}.`);
   });
 
   test("a field given twice: 422", async () => {
