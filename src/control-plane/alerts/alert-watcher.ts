@@ -31,7 +31,7 @@ const UNTOLD_INTERVAL_MS = 10_000;
 const ACCOUNT_INTERVAL_MS = 2_000;
 const MAX_ACCOUNT_INTERVAL_MS = 30_000;
 /** Each of as many conditions that hold adds one such pause. */
-const PER_INTERVAL = 1_000;
+const PER_INTERVAL = 5_000;
 /** Devices are looked at for their habits as often. */
 const HABITS_INTERVAL_MS = 60_000;
 const CLEAN_UP_INTERVAL_MS = 3_600_000;

@@ -6,6 +6,7 @@ import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { ACCOUNT, addRoute, AlertRig, connectDevices, type Received } from "../../support/alerts/alert-rig.ts";
 import { someObservation } from "../../support/alerts/alert-simulation.ts";
+import { waitFor } from "../../support/wait-for.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import { failingStore } from "../../support/control-plane/failing-store.ts";
 
@@ -96,17 +97,28 @@ describe("what is told", () => {
     expect(await store.alertOutbox.listDeliveries(other, {}, 9)).toEqual([]);
   });
 
-  test("10,000 devices are one message, written in parts that others need not wait for", async () => {
+  test("10,000 devices are one message within 10 s, written in parts that others need not wait for", async () => {
     await using store = await openWithAccount();
     await using rig = new AlertRig();
     await addRoute(store, ["ops"]);
+    // They are looked at before they have been gone for their time.
+    const heldMs = rig.clock.now() + 50_000;
     const gone = Array.from({ length: 10_000 }, (_, at) =>
-      someObservation({ name: `GW-${at}`, sinceMs: rig.clock.now() - 30 * MINUTE }),
+      someObservation({ name: `GW-${at}`, sinceMs: heldMs - 30 * MINUTE }),
     );
     const parts: number[] = [];
     const { alerts, alertOutbox } = store;
+    let isJudging = false;
     const flooded = replaceParts(store, {
       alerts: replacing(alerts, {
+        readRound: async () => {
+          isJudging = true;
+          return alerts.readRound();
+        },
+        saveRound: async (round) => {
+          await alerts.saveRound(round);
+          isJudging = false;
+        },
         listAccounts: async (_now, after) => (after === "" ? [ACCOUNT] : []),
         observeAssets: async (_account, _time, after, limit) => {
           const from = after === "" ? 0 : Number(after);
@@ -126,7 +138,16 @@ describe("what is told", () => {
       }),
     });
     await rig.start(flooded);
-    await rig.until("the message", () => rig.received.length === 1);
+    // The time stands still while the service judges, however long this machine takes for it.
+    await waitFor(
+      "the message",
+      async () => {
+        if (!isJudging && rig.received.length === 0) await rig.clock.advance(1_000);
+        return rig.received.length === 1;
+      },
+      { intervalMs: 0 },
+    );
+    expect((rig.received[0]?.atMs ?? NaN) - heldMs).toBeLessThanOrEqual(10_000);
     expect(rig.received[0]?.message).toMatchObject({ total: 10_000, open: 10_000, type: "firing" });
     expect(rig.received[0]?.message.names).toHaveLength(10);
     expect(JSON.stringify(rig.received[0]?.message).length).toBeLessThan(2_000);
