@@ -45,6 +45,7 @@ const TABS: Readonly<Partial<Record<AlertCondition, string>>> = {
   deployment_failed: "deployments",
   update_waiting: "deployments",
   data: "sims",
+  sim_changed: "sims",
   data_budget_spent: "device",
   disk_low: "device",
   state_not_writable: "device",

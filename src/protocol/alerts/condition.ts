@@ -84,6 +84,7 @@ export const ALERT_CONDITIONS = {
   device_offline: asset("Device offline", "critical", 1800),
   device_flapping: asset("Device flapping", "warning", 0, 900),
   ...ATTENTION_CONDITIONS,
+  sim_changed: asset("SIM changed or lost at its operator", "warning"),
   ...LEVEL_CONDITIONS,
   rollout_stopped: {
     subject: "rollout",

@@ -70,3 +70,18 @@ export async function say(store: Store, id: string, channels: readonly string[] 
   );
   return due;
 }
+
+/** Connects the device of the asset, and lets it be gone since a time. @param lastSeen Unix seconds */
+export async function goAway(store: Store, { uuid }: Asset, lastSeen: number): Promise<void> {
+  const { sessions } = store;
+  const opened = await sessions.open({
+    assetUuid: uuid,
+    instanceId: "ins_1",
+    sessionId: `ses_${uuid}`,
+    protocol: 1,
+    at: lastSeen,
+    agentVersion: "1.0.0",
+  });
+  if (!opened) throw new Error("the session was not opened");
+  await sessions.close({ assetUuid: uuid, epoch: opened.epoch }, lastSeen, "lost");
+}

@@ -2,6 +2,7 @@ import { acceptanceContract } from "./acceptance-contract.ts";
 import { accountEventsContract } from "./account-events-contract.ts";
 import { accountsContract } from "./accounts-contract.ts";
 import { alertOutboxContract } from "./alert-outbox-contract.ts";
+import { alertObservationsContract } from "./alert-observations-contract.ts";
 import { alertsContract } from "./alerts-contract.ts";
 import { operatorSimsContract } from "./operator-sims-contract.ts";
 import { simCredentialsContract } from "./sim-credentials-contract.ts";
@@ -77,5 +78,6 @@ export function storeContract(harness: StoreHarness): void {
   busKeysContract(harness);
   agentReleasesContract(harness);
   alertsContract(harness);
+  alertObservationsContract(harness);
   alertOutboxContract(harness);
 }

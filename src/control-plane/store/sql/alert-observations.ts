@@ -29,10 +29,18 @@ const NEVER = MAX_HEALTH_VALUE;
 /** What a connected device measured longer ago says nothing any more: it sends at least once a day, or nothing. */
 const MAX_LEVEL_AGE_MS = 26 * 3_600_000;
 
+/** How long a SIM that was changed at its operator, other than by the service, is told of, in seconds. */
+const SIM_CHANGE_S = 86_400;
+/** The audit log has these facts for longer. */
+export const SIM_CHANGES = "e.action IN ('sim.corrected', 'sim.lost')";
+const SIM_SINCE = `CAST(?${ALERT_METRICS.length + 6} AS BIGINT)`;
+
 /** What is to be looked at: each part is a scan of an index that holds no other rows. */
 const observeAssetsSql = ({ jsonObject }: Dialect): string => /* sql */ `
   SELECT a.uuid, a.name, a.type, t.instance_id, t.last_seen_at, t.reasons, t.budget_spent_until, h.flaps_until_ms, h.pauses,
     m.recent AS health,
+    (SELECT max(e.at) FROM audit e
+      WHERE e.account_id = ?1 AND e.asset_uuid = t.asset_uuid AND e.at > ${SIM_SINCE} AND ${SIM_CHANGES}) AS sim_changed_at,
     (SELECT ${jsonObject("g.key", "g.value")} FROM asset_tags g WHERE g.asset_uuid = a.uuid) AS tags
   FROM asset_states t JOIN assets a ON a.uuid = t.asset_uuid LEFT JOIN device_habits h ON h.asset_uuid = t.asset_uuid
     LEFT JOIN device_health m ON m.asset_uuid = t.asset_uuid AND ${ABOVE}
@@ -42,6 +50,8 @@ const observeAssetsSql = ({ jsonObject }: Dialect): string => /* sql */ `
     SELECT asset_uuid FROM asset_states WHERE account_id = ?1 AND instance_id IS NULL AND last_seen_at <= CAST(?2 AS BIGINT)
     UNION
     SELECT asset_uuid FROM device_health m WHERE m.account_id = ?1 AND ${NOTABLE_HEALTH} AND ${ABOVE}
+    UNION
+    SELECT e.asset_uuid FROM audit e WHERE e.account_id = ?1 AND ${SIM_CHANGES} AND e.at > ${SIM_SINCE}
     UNION
     SELECT asset_uuid FROM device_habits WHERE flaps_until_ms > 0 AND flaps_until_ms > CAST(?3 AS BIGINT))
     AND t.account_id = ?1 AND t.asset_uuid > ?4
@@ -80,6 +90,8 @@ interface AssetRow {
   readonly tags: string | null;
   /** The newest rows of a device that measures more than a threshold. */
   readonly health: Uint8Array | null;
+  /** When its SIM was changed at the operator last, within the time for which that is told. Unix seconds. */
+  readonly sim_changed_at: number | null;
 }
 
 interface RolloutRow {
@@ -112,7 +124,7 @@ export class AlertObservations {
   ): Promise<{ readonly observed: readonly Observation[]; readonly last: string | undefined }> {
     const { nowMs, awayBeforeMs, thresholds } = time;
     const levels = ALERT_METRICS.map((metric) => thresholds.get(metric) ?? NEVER);
-    const values = [accountId, Math.floor(awayBeforeMs / 1000), nowMs, after, limit, ...levels];
+    const values = [accountId, Math.floor(awayBeforeMs / 1000), nowMs, after, limit, ...levels, simSince(nowMs)];
     const rows = await this.#executor.all<AssetRow>(this.#observeAssets, values);
     return {
       observed: rows.flatMap((row) => toObservations(row, time)),
@@ -167,6 +179,11 @@ export class AlertObservations {
   }
 }
 
+/** Returns since when SIMs must have been changed to be told of. Unix seconds. */
+export function simSince(nowMs: number): number {
+  return Math.floor(nowMs / 1000) - SIM_CHANGE_S;
+}
+
 function toObservations(row: AssetRow, { nowMs, awayBeforeMs, outage, thresholds }: AlertTime): readonly Observation[] {
   const { uuid, name, type, instance_id, last_seen_at: lastSeen, reasons, budget_spent_until, flaps_until_ms } = row;
   const tags = new Map(Object.entries(JSON.parse(row.tags ?? "{}") as Record<string, string>));
@@ -186,6 +203,8 @@ function toObservations(row: AssetRow, { nowMs, awayBeforeMs, outage, thresholds
     bitsAt(reasons, budget_spent_until, Math.floor(nowMs / 1000)),
   ).filter((reason) => reason !== "not_seen");
   for (const condition of held) observed.push({ condition, subject, sinceMs: undefined, isAway });
+  if (row.sim_changed_at !== null)
+    observed.push({ condition: "sim_changed", subject, sinceMs: row.sim_changed_at * 1000, isAway });
   const rows = row.health === null ? [] : (decodeHealthRows(row.health, HEALTH_REPORT_ROW_S) ?? []);
   if (!isAway && ((rows.at(-1)?.at ?? 0) + HEALTH_REPORT_ROW_S) * 1000 < nowMs - MAX_LEVEL_AGE_MS) return observed;
   for (const condition of HEALTH_CONDITIONS) {

@@ -14,7 +14,7 @@ import {
   type StoredAlert,
 } from "../alerts.ts";
 import type { AuditEntry } from "../audit.ts";
-import { AlertObservations } from "./alert-observations.ts";
+import { AlertObservations, SIM_CHANGES, simSince } from "./alert-observations.ts";
 import { type SubjectRow, toSubject } from "./alert-subject.ts";
 import { NOTABLE_HEALTH } from "./notable-health.ts";
 import { appendAccountEvents } from "./append-events.ts";
@@ -29,6 +29,7 @@ const LIST_ACCOUNTS = /* sql */ `
     EXISTS (SELECT 1 FROM asset_states t WHERE t.account_id = a.id AND t.reasons <> 0)
     OR EXISTS (SELECT 1 FROM asset_states t WHERE t.account_id = a.id AND t.instance_id IS NULL AND t.last_seen_at IS NOT NULL)
     OR EXISTS (SELECT 1 FROM alerts l WHERE l.account_id = a.id AND l.state IN ('pending', 'firing'))
+    OR EXISTS (SELECT 1 FROM audit e WHERE e.account_id = a.id AND ${SIM_CHANGES} AND e.at > CAST(?4 AS BIGINT))
     OR EXISTS (SELECT 1 FROM fleets f WHERE f.account_id = a.id)
     OR EXISTS (SELECT 1 FROM api_keys k WHERE k.account_id = a.id AND k.expires_at IS NOT NULL)
     OR EXISTS (SELECT 1 FROM alert_channels c WHERE c.account_id = a.id AND c.disabled_at_ms IS NOT NULL)
@@ -148,7 +149,12 @@ export class SqlAlertStore implements AlertStore {
   }
 
   async listAccounts(nowMs: number, after: string, limit: number): Promise<readonly string[]> {
-    const rows = await this.#executor.all<{ readonly id: string }>(LIST_ACCOUNTS, [after, nowMs, limit]);
+    const rows = await this.#executor.all<{ readonly id: string }>(LIST_ACCOUNTS, [
+      after,
+      nowMs,
+      limit,
+      simSince(nowMs),
+    ]);
     return rows.map(({ id }) => id);
   }
 
