@@ -69,8 +69,8 @@ export const CONTAINER_FLAGS: readonly ContainerFlag[] = [
   { field: "read_only", flags: "--read-only", help: "let the app write only to its mounts", isNegatable: true },
   {
     field: "tmpfs",
-    flags: "--tmpfs <path[:size=…,mode=…,uid=…,gid=…,exec]>",
-    help: "a directory in memory, such as /run:size=64MiB (repeatable)",
+    flags: "--tmpfs <path[:options]>",
+    help: "a directory in memory, such as /run:size=64MiB; options: size, mode, uid, gid, exec (repeatable)",
     parse: parseTmpfs,
     isRepeatable: true,
     merge: intoList(({ target }: TmpfsMount) => normalizePath(target)),

@@ -207,7 +207,6 @@ describe("a deployment", () => {
     expect(await until(rig, () => remove.isReached, 9 * MINUTE_MS)).toBe(false);
     remove[Symbol.dispose]();
     await rig.untilEnd("d1");
-    // The app's own failure was stored before the clean-up began.
     expect(finals(rig, "d1")).toMatchObject([{ status: "Fail", code: "CrashLoopBackOff" }]);
     expect(rig.engine.containers).toEqual([]);
   });
