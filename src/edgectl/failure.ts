@@ -32,7 +32,7 @@ export const EXIT_CODE_HELP = `Exit codes:
   6    with --exit-when-waiting: the rollout waits for people
   130  interrupted with Ctrl-C; a deployment or rollout goes on`;
 
-interface FailureOptions {
+export interface FailureOptions {
   readonly exitCode: ExitCode;
   /** Code of the error table, if the service sent one. */
   readonly code?: string | undefined;

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { createContext } from "../context.ts";
 import { usageFailure } from "../failure.ts";
 import { readNamedTexts } from "../group-file/named-texts.ts";
-import { readGroupFile } from "../group-file/read-group.ts";
+import { type GroupFile, readGroupFile } from "../group-file/read-group.ts";
 import type { Io } from "../io.ts";
 import { checkCompose } from "../runs/check-compose.ts";
 import { collect } from "./options.ts";
@@ -32,11 +32,12 @@ export function addComposeCheck(compose: Command, io: Io): void {
       const { project, mapPorts = false, envFile: envFiles = [], profile: profiles = [] } = flags;
       const { sharedVolumes = false } = flags;
       const files = await readNamedTexts(flags.file, io);
-      const group = readGroupFile(files, { project, envFiles, profiles, sharedVolumes, env: io.env });
-      if (!group) {
+      const read = (): GroupFile => {
+        const group = readGroupFile(files, { project, envFiles, profiles, sharedVolumes, env: io.env });
+        if (group) return group;
         throw usageFailure(`${files[0].fileName} is no compose file: it has no \`services\`.`, "See docs/compose.md.");
-      }
-      checkCompose(group, printer, mapPorts);
+      };
+      checkCompose(read, printer, mapPorts);
     });
 }
 
@@ -48,7 +49,8 @@ dry run says: edgectl apply ASSET -f FILE --dry-run
 
 A line of the output is FILE:LINE:COLUMN: error|note: MESSAGE. With --json it is
 one document: {"ok", "project", "apps", "problems", "notes"}, each problem and
-note with "file", "line", "column" and "message".
+note with "file", "line", "column" and "message". A file that is no YAML is
+reported in the same way, with null as its project.
 
 Exit codes: 0 the file can be applied; 2 it cannot, or cannot be read.
 

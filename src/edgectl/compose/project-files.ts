@@ -170,7 +170,7 @@ class ProjectFiles {
 
   /** Reads another file of the project. `undefined`: its problems were added. */
   #read(name: string, at: Value): DocumentNode | undefined {
-    const { local, problems } = this.#options;
+    const { local, problems, problemsOf } = this.#options;
     if (REMOTE.test(name)) {
       return at.refuse("names a file elsewhere on the network.", "Download it, and name it by its path.");
     }
@@ -178,7 +178,7 @@ class ProjectFiles {
     if (local.kindOf(name) !== "file") return at.refuse(`names ${name}, which is not a file here.`);
     noteOutside(at, name, local);
     const bytes = readBounded(at, name, local, MAX_DOCUMENT_BYTES);
-    return bytes && loadDocument(bytes.toString("utf8"), problems, name);
+    return bytes && loadDocument(bytes.toString("utf8"), problems, problemsOf(name).fileName);
   }
 }
 

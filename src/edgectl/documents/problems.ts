@@ -1,4 +1,4 @@
-import { EXIT, Failure } from "../failure.ts";
+import { EXIT, Failure, type FailureOptions } from "../failure.ts";
 import type { Place } from "./node.ts";
 
 /** Problems that are listed. More are counted. */
@@ -18,14 +18,25 @@ export interface RemarkDocument {
   readonly message: string;
 }
 
+/** The failure of a file with problems. */
+export class ProblemsFailure extends Failure {
+  readonly problems: Problems;
+
+  constructor(problems: Problems, message: string, options: FailureOptions) {
+    super(message, options);
+    this.problems = problems;
+  }
+}
+
 /** Collects what is wrong with a file, so that everything is reported at once and by line. */
 export class Problems {
-  readonly #fileName: string;
+  /** As messages call it. */
+  readonly fileName: string;
   readonly #problems = new Map<string, Remark>();
   readonly #notes = new Map<string, Remark>();
 
   constructor(fileName: string) {
-    this.#fileName = fileName;
+    this.fileName = fileName;
   }
 
   get count(): number {
@@ -71,20 +82,20 @@ export class Problems {
     const more = lines.length - MAX_LISTED;
     const problems = more > 0 ? [...lines.slice(0, MAX_LISTED), `… and ${more} more`] : lines;
     const counted = this.count === 1 ? "1 problem" : `${this.count} problems`;
-    throw new Failure(`${this.#fileName} cannot be used: ${counted}. Nothing was sent.`, {
+    throw new ProblemsFailure(this, `${this.fileName} cannot be used: ${counted}. Nothing was sent.`, {
       exitCode: EXIT.usage,
       details: { problems },
     });
   }
 
   #keep(remarks: Map<string, Remark>, place: Place, text: string): void {
-    const remark = { fileName: place.file ?? this.#fileName, place, text };
+    const remark = { fileName: place.file ?? this.fileName, place, text };
     remarks.set(lineOf(remark), remark);
   }
 
   /** By file, this one first, then by line. */
   #sorted(remarks: ReadonlyMap<string, Remark>): Remark[] {
-    const rank = ({ fileName }: Remark): string => (fileName === this.#fileName ? "" : fileName);
+    const rank = ({ fileName }: Remark): string => (fileName === this.fileName ? "" : fileName);
     return [...remarks.values()].toSorted((one, other) => {
       if (rank(one) !== rank(other)) return rank(one) < rank(other) ? -1 : 1;
       return one.place.line - other.place.line || one.place.column - other.place.column;

@@ -1,4 +1,4 @@
-import { dirname } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 import { convertCompose, isCompose } from "../compose/convert.ts";
 import { MAX_ENV_FILE_BYTES, parseEnvFile } from "../compose/env-file.ts";
 import type { Lookup } from "../compose/interpolate.ts";
@@ -69,12 +69,15 @@ export function readGroupFile(
   if (isOnly && !isCompose(document)) return undefined;
   requireCompose([first, ...others], documents);
   const named = new Map<string, Problems>();
-  const problemsOf = (name: string): Problems => {
+  const problemsIn = (name: string): Problems => {
     const found = named.get(name) ?? new Problems(name);
     named.set(name, found);
     return found;
   };
-  const lookup = readVariables(envFiles, env, local, problemsOf);
+  // Editors look for a file where they look for the first one, in whose directory its name begins.
+  const problemsOf = (name: string): Problems =>
+    problemsIn(path === undefined || isAbsolute(name) ? name : join(dirname(fileName), name));
+  const lookup = readVariables(envFiles, env, local, { problemsIn, problemsOf });
   const compose = { project, path, lookup, local, problems, problemsOf, profiles, sharedVolumes };
   const draft = convertCompose(documents, compose);
   for (const other of named.values()) problems.include(other);
@@ -101,7 +104,7 @@ function readVariables(
   envFiles: readonly string[],
   env: Io["env"],
   beside: LocalFiles,
-  problemsOf: (fileName: string) => Problems,
+  { problemsIn, problemsOf }: Readonly<Record<"problemsIn" | "problemsOf", (fileName: string) => Problems>>,
 ): Lookup {
   const inDirectory = localFiles(process.cwd());
   const values = new Map<string, string>();
@@ -109,11 +112,11 @@ function readVariables(
   const isBeside = !["missing", "directory"].includes(beside.kindOf(ENV_FILE));
   const byDefault = envFiles.length === 0 && isBeside ? [ENV_FILE] : [];
   const texts = [
-    ...envFiles.map((name) => [name, readNamed(name, inDirectory)] as const),
-    ...byDefault.map((name) => [name, readNamed(name, beside)] as const),
+    ...envFiles.map((name) => [problemsIn(name), readNamed(name, inDirectory)] as const),
+    ...byDefault.map((name) => [problemsOf(name), readNamed(name, beside)] as const),
   ];
-  for (const [name, text] of texts) {
-    for (const { key, value } of parseEnvFile(text, (other) => env[other] ?? values.get(other), problemsOf(name))) {
+  for (const [problems, text] of texts) {
+    for (const { key, value } of parseEnvFile(text, (other) => env[other] ?? values.get(other), problems)) {
       if (value !== undefined) values.set(key, value);
     }
   }

@@ -83,11 +83,51 @@ describe("edgectl compose check", () => {
     expect(right.code).toBe(0);
   });
 
+  test("names the files that it includes as the first one is named, and puts each remark on one line", async () => {
+    await using rig = await checker();
+    await mkdir(join(rig.directory, "site"));
+    await rig.write("compose.yaml", 'include: [site/web.yaml]\nservices: {a: {image: a, restart: always, "x\\ny": 1}}');
+    await rig.write("site/web.yaml", "services: {web: {image: 'web:1', restart: always, uts: x, env_file: ./web.env}}");
+    await rig.write("site/web.env", "?\n");
+    await rig.write("site/.env", "?\n");
+    const { stdout } = await rig.check("compose.yaml");
+    const lines = stdout.trimEnd().split("\n");
+    expect(lines.map((line) => line.replace(/ error: .*/, ""))).toEqual([
+      expect.stringMatching(/compose\.yaml:2:/),
+      `${join(rig.directory, "site/.env")}:1:1:`,
+      `${join(rig.directory, "site/web.env")}:1:1:`,
+      `${join(rig.directory, "site/web.yaml")}:1:51:`,
+      "The project gw cannot be applied: 4 problems.",
+    ]);
+    expect(lines[0]).toContain("services.a.x\\x0ay is not known");
+  });
+
+  test("a file that is no YAML is reported as one with other problems", async () => {
+    await using rig = await checker();
+    await rig.write("compose.yaml", "services:\n  a: {image: x\n");
+    const path = join(rig.directory, "compose.yaml");
+    const [text, json] = [await rig.check("compose.yaml"), await rig.check("compose.yaml", "--json")];
+    expect(text).toMatchObject({ code: 2, stderr: "" });
+    expect(text.stdout.split("\n")).toEqual([
+      expect.stringContaining(`${path}:3:1: error: `),
+      `${path} cannot be applied: 1 problem.`,
+      "",
+    ]);
+    expect(json.code).toBe(2);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      ok: false,
+      project: null,
+      apps: [],
+      problems: [{ file: path, line: 3, column: 1 }],
+      notes: [],
+    });
+  });
+
   test("10 MB of YAML, and what is no compose file, are refused", async () => {
     await using rig = await checker();
     await rig.write("compose.yaml", `services:\n${"  a: {image: a}\n".repeat(650_000)}`);
     const large = await rig.check("compose.yaml");
-    expect([large.code, large.stderr]).toEqual([2, expect.stringContaining("larger than 1 MiB")]);
+    expect([large.code, large.stdout]).toEqual([2, expect.stringContaining("larger than 1 MiB")]);
     await rig.write("app.yaml", "name: web\nimage: web:1\n");
     const other = await rig.check("app.yaml");
     expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("is no compose file")]);
