@@ -1,5 +1,5 @@
-import type { Value } from "../documents/value.ts";
 import type { Converter } from "./service.ts";
+import { convertBuild } from "./build.ts";
 import { convertDependsOn, convertLinks } from "./depends-on.ts";
 import { convertEnvFile, convertEnvironment, convertSecretNames } from "./environment.ts";
 import { convertConfigs, convertSecrets } from "./files.ts";
@@ -32,31 +32,6 @@ import { convertPorts } from "./ports.ts";
 import { readSize, readWholeSeconds } from "./quantities.ts";
 import { convertTmpfs } from "./tmpfs.ts";
 import { convertVolumes } from "./volumes.ts";
-
-/** Nothing is built here: an image that has a name can be built and pushed by the operator. */
-const convertBuild: Converter = (value, service) => {
-  const image = service.value.fields().get("image")?.text();
-  const fields = value.isMap ? value.fields() : new Map<string, Value>();
-  const directory = (value.isMap ? fields.get("context")?.text() : value.text()) ?? ".";
-  const file = fields.get("dockerfile")?.text();
-  const target = fields.get("target")?.text();
-  const options = [
-    ...(file === undefined ? [] : ["-f", `${directory}/${file}`]),
-    ...(target === undefined ? [] : ["--target", target]),
-  ];
-  const build = (name: string): string => ["docker build -t", name, ...options, directory].join(" ");
-  if (image !== undefined) {
-    value.note(
-      `builds nothing here: a device pulls ${image}. To build and push it: ${build(image)} && docker push ${image}`,
-    );
-    return;
-  }
-  const name = `REGISTRY/${service.name}:TAG`;
-  value.refuse(
-    "is not supported without `image`: devices pull their images.",
-    `Name the image with \`image: ${name}\`, and push it: ${build(name)} && docker push ${name}`,
-  );
-};
 
 /** `KEY=VALUE`, or `KEY:VALUE` as it was written first. */
 const convertSecurityOptions: Converter = (value, service) => {

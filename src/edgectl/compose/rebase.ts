@@ -1,5 +1,6 @@
 import { posix } from "node:path";
 import type { DocumentNode, MapNode, ScalarNode } from "../documents/node.ts";
+import { isRemoteContext } from "./build.ts";
 
 /*
  * Relative paths of a file in another directory: they are made relative to the directory of the project.
@@ -22,7 +23,9 @@ export function rebaseFile(root: DocumentNode, directory: string): DocumentNode 
 function rebaseService(service: DocumentNode, directory: string): DocumentNode {
   if (isHere(directory)) return service;
   const path = rebasePath(directory);
+  const context = rebaseContext(path);
   return change(service, {
+    build: (node) => (node.kind === "map" ? changeKey("context", context)(node) : context(node)),
     env_file: (node) => (node.kind === "list" ? changeItems(envFile(path))(node) : envFile(path)(node)),
     volumes: changeItems((item) => {
       if (item.kind === "map") return isBind(item) ? changeKey("source", path)(item) : item;
@@ -49,6 +52,11 @@ function rebasePath(directory: string): Change {
     if (node.kind !== "scalar" || node.source === "" || /^[/~]/.test(node.source)) return node;
     return withText(node, inDirectory(directory, node.source));
   };
+}
+
+/** A context may be a repository. */
+function rebaseContext(path: Change): Change {
+  return (node) => (node.kind === "scalar" && isRemoteContext(node.source) ? node : path(node));
 }
 
 function rebaseMount(node: ScalarNode, directory: string): ScalarNode {
