@@ -130,11 +130,9 @@ function readDirectory(value: Value, name: string, local: LocalFiles): ReadFile[
     const much = `${files.length} files, ${Math.ceil(bytes / 1024)} KiB`;
     return value.refuse(`mounts ${name} with ${much}: at most ${MAX} come with an app.`, TOO_MUCH);
   }
-  const isInside = local.isInside(name);
+  if (local.isInside(name)) noteLinked(value, name, files, local);
   const read: ReadFile[] = [];
   for (const file of files) {
-    // A link in a directory.
-    if (isInside) noteOutside(value, file, local);
     const content = readBounded(value, file, local);
     const rights = content && rightsOf(value, file, local);
     if (!content || !rights) return undefined;
@@ -145,6 +143,26 @@ function readDirectory(value: Value, name: string, local: LocalFiles): ReadFile[
     read.push({ path, content, ...rights });
   }
   return read;
+}
+
+/** Notes the links in a directory that lead elsewhere, of a directory the link and none of its files. */
+function noteLinked(value: Value, name: string, files: readonly string[], local: LocalFiles): void {
+  const insides = new Map([[posix.normalize(name), true]]);
+  const isInside = (directory: string): boolean => {
+    const known = insides.get(directory);
+    if (known !== undefined) return known;
+    const is = isInside(posix.dirname(directory)) && local.isInside(directory);
+    insides.set(directory, is);
+    return is;
+  };
+  const links = new Set<string>();
+  for (const file of files) {
+    let path = posix.normalize(file);
+    if (isInside(path)) continue;
+    while (!isInside(posix.dirname(path))) path = posix.dirname(path);
+    links.add(path);
+  }
+  for (const link of links) noteOutside(value, link, local);
 }
 
 function directoryFields(files: readonly ReadFile[]): Partial<AppFile> {

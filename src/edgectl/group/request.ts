@@ -15,6 +15,9 @@ export interface GroupFlags {
 
 export type GroupRequest = Readonly<Record<string, unknown>>;
 
+/** Characters of an app's name. */
+const MAX_NAME_LENGTH = 63;
+
 const START: Place = { line: 1, column: 1 };
 
 /** Builds the request's body. */
@@ -88,8 +91,12 @@ function addIssue(draft: Draft, path: string, reason: string, problems: Problems
   }
   const field = path.replace(/^apps\[\d+\]\.app\.?/, "");
   if (field === "name" && app.isService) {
-    const name = `its app would be called ${app.name}, with ${app.name.length} characters: a name ${reason}`;
-    problems.add(app.place, `${app.path}: ${name}.`, "Choose a shorter name of the project (`name`, or --project).");
+    const name = `${app.path}: its app would be called ${app.name}`;
+    if (app.name.length <= MAX_NAME_LENGTH) problems.add(app.place, `${name}: ${reason}.`, "Rename the service.");
+    else {
+      const length = `with ${app.name.length} characters: a name ${reason}.`;
+      problems.add(app.place, `${name}, ${length}`, "Choose a shorter name of the project (`name`, or --project).");
+    }
     return;
   }
   const port = rest[0] === "ports" && typeof rest[1] === "number" ? app.ports[rest[1]] : undefined;

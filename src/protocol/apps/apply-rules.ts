@@ -151,7 +151,7 @@ function sharedVolumes(entries: readonly RuledApp[]): ApplyProblem[] {
       writers.set(volume.name, writer);
       if (writer === app.name) return [];
       const path = ["apps", index, "app", "volumes", position, "name"];
-      const message = `the app ${writer} writes to the volume ${volume.name} too, which only one app may unless all say \`shared\`; mount it read-only in one of them, or share it (edgectl: --shared-volumes)`;
+      const message = `the app ${writer} writes to the volume ${volume.name} too, which only one app may unless all say \`shared\`: share it (edgectl: --shared-volumes) if the apps are made for it, or mount it read-only in one that only reads it`;
       return [{ path, message }];
     }),
   );

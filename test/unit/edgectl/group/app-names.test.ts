@@ -41,6 +41,23 @@ describe("the apps of services", () => {
     ]);
   });
 
+  test.each([
+    [
+      "{A-b: {image: 'x:1'}, a-B: {image: 'x:1'}}",
+      "services.a-B: its app would be called gw.a-B: the names gw.A-b and",
+    ],
+    ["{'a b': {image: 'x:1'}}", "services.a b: its app would be called gw.a b: must be 1 to 63"],
+  ])("that cannot have their names are refused with what is wrong with them: %s", (services, message) => {
+    const { draft: converted } = convert(`services: ${services}`);
+    const draft = nameApps(converted ?? { project: "", apps: [], options: {} });
+    const problems = new Problems("f");
+    checkGroupRequest(buildGroupRequest(draft, [], { prune: false, adopt: false, keep: false }, {}), draft, problems);
+    const found = problems.problemDocuments.map((problem) => problem.message);
+    expect(found).toContainEqual(expect.stringContaining(message));
+    expect(found.join()).toContain("Rename the service.");
+    expect(found.join()).not.toContain("--project");
+  });
+
   test("have the project in their names, and their service's name on the project's network", () => {
     const { apps } = named("gw");
     expect(
