@@ -19,7 +19,7 @@ import type { ServiceClock } from "../instances/service-clock.ts";
 import { SharedRole } from "../instances/shared-role.ts";
 import { DELIVERY_RETENTION_MS, type DueGroup, type RoundState } from "../store/alerts.ts";
 import type { Store } from "../store/store.ts";
-import { composeMessage } from "./message.ts";
+import { composeMessage, messageIdOf } from "./message.ts";
 
 const LEASE = "alerts";
 /** An instance that dies leaves alerts to another one after this time. */
@@ -221,7 +221,7 @@ export class AlertWatcher implements AsyncDisposable {
       const step = nextGroupStep(group, { ...counts, silencedUntilMs }, route, nowMs);
       const message = step.message && composeMessage(each, step.message, publicUrl, nowMs);
       const text = message && {
-        id: messageIdOf(each),
+        id: messageIdOf(group.id, group.sends + 1),
         message: JSON.stringify(message),
         channels: route?.channels ?? [],
       };
@@ -270,9 +270,4 @@ export class AlertWatcher implements AsyncDisposable {
 
 function toRoute(name: string, { selector, ...body }: AlertRouteBody): Route {
   return { ...body, id: name, terms: termsOfSelector(selector) };
-}
-
-/** The same if it is decided again. */
-function messageIdOf({ group: { id, sends } }: DueGroup): string {
-  return `msg_${id.slice("grp_".length)}_${sends + 1}`;
 }

@@ -57,6 +57,11 @@ export function composeMessage(
   };
 }
 
+/** Returns the id of a message of the group, from 1 on: the same if it is decided again. */
+export function messageIdOf(groupId: string, number: number): string {
+  return `msg_${groupId.slice("grp_".length)}_${number}`;
+}
+
 /** Returns a message that tries a channel. */
 export function testMessage(accountId: string, channel: string, nowMs: number): AlertMessage {
   const at = Math.floor(nowMs / 1000);

@@ -194,11 +194,21 @@ test("inner addresses are refused, by number and by name, and what has no TLS", 
   });
 });
 
-test("a mail has one subject and no header of anybody else, and its HTML runs nothing", async () => {
-  const mails: { readonly to: readonly string[]; readonly data: string }[] = [];
+interface Mail {
+  readonly to: readonly string[];
+  readonly data: string;
+}
+
+/** A mail server on loopback without TLS, that does not know `gone@example.com`. */
+async function mailbox() {
+  const mails: Mail[] = [];
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: ["STARTTLS"],
+    onRcptTo({ address }, _session, callback) {
+      if (address === "gone@example.com") callback(Object.assign(new Error("no such user"), { responseCode: 550 }));
+      else callback();
+    },
     onData(stream, session, callback) {
       let data = "";
       stream.setEncoding("utf8").on("data", (chunk: string) => (data += chunk));
@@ -212,20 +222,26 @@ test("a mail has one subject and no header of anybody else, and its HTML runs no
     server.listen(0, "127.0.0.1", resolve);
   });
   const { port } = server.server.address() as AddressInfo;
+  return {
+    mails,
+    mailer: (tls: "none" | "starttls" = "none") =>
+      new Mailer({ host: "127.0.0.1", port, tls, from: "alerts@example.com" }),
+    [Symbol.asyncDispose]: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      }),
+  };
+}
+
+test("a mail has one subject and no header of anybody else, and its HTML runs nothing", async () => {
+  await using box = await mailbox();
   const to = ["ops@example.com", "boss@example.com"];
-  try {
-    const mailer = new Mailer({ host: "127.0.0.1", port, tls: "none", from: "alerts@example.com" });
-    expect(await mailer.send(to, someMessage([EVIL, "GW-2"]), "msg_1", never())).toMatchObject({ kind: "delivered" });
-    const strict = new Mailer({ host: "127.0.0.1", port, tls: "starttls", from: "alerts@example.com" });
-    // A server that offers no TLS is told nothing.
-    expect(await strict.send(to, someMessage(), "msg_2", never())).toMatchObject({ kind: "failed" });
-  } finally {
-    await new Promise<void>((resolve) => {
-      server.close(() => resolve());
-    });
-  }
-  expect(mails).toHaveLength(1);
-  const [mail = { to: [], data: "" }] = mails;
+  const message = someMessage([EVIL, "GW-2"]);
+  expect(await box.mailer().send(to, message, "msg_1", never())).toMatchObject({ kind: "delivered" });
+  // A server that offers no TLS is told nothing.
+  expect(await box.mailer("starttls").send(to, message, "msg_2", never())).toMatchObject({ kind: "failed" });
+  expect(box.mails).toHaveLength(1);
+  const [mail = { to: [], data: "" }] = box.mails;
   expect(mail.to).toEqual(to);
   const headers = mail.data.slice(0, mail.data.indexOf("\r\n\r\n"));
   expect(headers).not.toMatch(/^Bcc:/im);
@@ -236,6 +252,45 @@ test("a mail has one subject and no header of anybody else, and its HTML runs no
   const html = decoded.slice(decoded.indexOf("Content-Type: text/html"));
   expect(html).not.toContain("<b onclick");
   expect(html).toContain("&lt;b onclick");
+});
+
+test("a mail of which the server refuses one recipient says whom it did not reach", async () => {
+  await using box = await mailbox();
+  const send = (to: readonly string[]) => box.mailer().send(to, someMessage(["GW-1"]), "msg_1", never());
+  expect(await send(["ops@example.com", "gone@example.com"])).toEqual({
+    kind: "delivered",
+    answer: expect.stringMatching(/^250 .*; not to gone@example\.com: 550 no such user$/) as string,
+  });
+  expect(box.mails.map(({ to }) => to)).toEqual([["ops@example.com"]]);
+  expect(await send(["gone@example.com"])).toMatchObject({ kind: "failed" });
+});
+
+test("the mails of a group are one thread, and say since when", async () => {
+  await using box = await mailbox();
+  for (const [type, id] of [
+    ["firing", "msg_1_1"],
+    ["resolved", "msg_1_2"],
+  ] as const)
+    await box.mailer().send(["ops@example.com"], someMessage(["GW-1"], type), id, never());
+  const [first = "", end = ""] = box.mails.map(({ data }) => data);
+  expect(first).toMatch(/^Message-ID: <msg_1_1@example\.com>\r?$/m);
+  expect(first).not.toMatch(/^References:/m);
+  for (const header of ["References", "In-Reply-To"])
+    expect(end).toMatch(new RegExp(String.raw`^${header}: <msg_1_1@example\.com>\r?$`, "m"));
+  for (const mail of [first, end]) expect(mail).toContain("Since 2027-01-15 08:00 UTC");
+});
+
+test("the end of what was critical does not look critical", async () => {
+  await using box = await mailbox();
+  using other = await receiver();
+  const end = someMessage(["GW-1"], "resolved");
+  await box.mailer().send(["ops@example.com"], end, "msg_1_2", never());
+  expect(box.mails[0]?.data).toMatch(/^Subject: Resolved: Device offline: GW-1\r?$/m);
+  for (const kind of ["slack", "mattermost", "teams", "ntfy"]) {
+    await send(other.host, alertChannelConfigSchema.parse({ kind, url: `${other.url}/topic` }), end);
+    expect(other.posted.at(-1)?.body).toContain("Resolved: Device offline");
+    expect(other.posted.at(-1)?.body).not.toContain("critical");
+  }
 });
 
 test("texts of others are one line, without control characters, and cut", () => {

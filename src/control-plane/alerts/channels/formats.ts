@@ -63,9 +63,9 @@ function inFormOf(config: HttpConfig, message: AlertMessage, id: string, nowMs: 
   }
 }
 
-/** Returns the line of a message for people. */
-export function lineOf({ severity, text }: Pick<AlertMessage, "severity" | "text">): string {
-  return `[${severity}] ${text}`;
+/** Returns the line of a message for people. The end of something is not critical. */
+export function lineOf({ type, severity, text }: Pick<AlertMessage, "type" | "severity" | "text">): string {
+  return type === "resolved" ? text : `[${severity}] ${text}`;
 }
 
 function json(url: URL, body: unknown, headers: Readonly<Record<string, string>> = {}): Formatted {
@@ -153,12 +153,12 @@ const NTFY_PRIORITY: Readonly<Record<AlertSeverity, number>> = { critical: 5, wa
 function ntfyMessage(url: URL, token: string | undefined, message: AlertMessage): Formatted {
   const topic = decodeURIComponent(url.pathname.split("/").findLast((part) => part !== "") ?? "");
   const { severity, type, url: click } = message;
-  const priority = type === "resolved" ? 3 : NTFY_PRIORITY[severity];
+  const isOver = type === "resolved";
   const body = {
     topic,
     message: message.text,
-    title: `edge-control: ${severity}`,
-    priority,
+    title: `edge-control: ${isOver ? type : severity}`,
+    priority: isOver ? 3 : NTFY_PRIORITY[severity],
     ...(click !== null && { click }),
   };
   const root = new URL(url.href);

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
+import type { NodemailerError } from "nodemailer";
+import { formatMinute } from "../../../lib/terminal/time.ts";
 import type { DeliveryAnswer } from "../../core/alerts/delivery.ts";
-import { type AlertMessage, cleanText } from "../message.ts";
+import { type AlertMessage, cleanText, messageIdOf } from "../message.ts";
 import { lineOf } from "./formats.ts";
 
 /** The server that takes the service's mails. */
@@ -55,8 +57,8 @@ export class Mailer {
       const onAbort = (): void => transport.close();
       signal.addEventListener("abort", onAbort, { once: true });
       try {
-        const { response } = await transport.sendMail(mailOf(from, to, message, id));
-        return { kind: "delivered", answer: cleanText(response, MAX_ANSWER_LENGTH) };
+        const sent = await transport.sendMail(mailOf(from, to, message, id));
+        return { kind: "delivered", answer: cleanText(answerOf(sent), MAX_ANSWER_LENGTH) };
       } finally {
         signal.removeEventListener("abort", onAbort);
         transport.close();
@@ -66,6 +68,19 @@ export class Mailer {
       return { kind: "failed", answer: cleanText(answer, MAX_ANSWER_LENGTH) };
     }
   }
+}
+
+interface Sent {
+  readonly response: string;
+  readonly rejectedErrors?: readonly NodemailerError[] | undefined;
+}
+
+/** Names whom the server has refused beside others: it is not tried again, since the others would get the mail again each time. */
+function answerOf({ response, rejectedErrors = [] }: Sent): string {
+  const refused = rejectedErrors.map(
+    ({ recipient, response: reason, message }) => `${recipient ?? ""}: ${reason ?? message}`,
+  );
+  return refused.length === 0 ? response : `${response}; not to ${refused.join(", ")}`;
 }
 
 /** Throws without the path: customers are shown the answer. */
@@ -79,8 +94,10 @@ function readOwnFile(path: string): string {
 
 function mailOf(from: string, to: readonly string[], message: AlertMessage, id: string) {
   const domain = from.replace(/^.*@/, "").replaceAll(/[^A-Za-z0-9.-]/g, "");
-  const thread = `<${message.group_id}@${domain}>`;
-  const lines = [lineOf(message), ...message.names.map((name) => `- ${name}`)];
+  // The first mail of the group: programs show those that follow below it.
+  const thread = `<${messageIdOf(message.group_id, 1)}@${domain}>`;
+  const since = message.type === "test" ? [] : [`Since ${formatMinute(message.since)} UTC`];
+  const lines = [lineOf(message), ...since, ...message.names.map((name) => `- ${name}`)];
   if (message.total > message.names.length && message.names.length > 0)
     lines.push(`and ${message.total - message.names.length} more`);
   const text = [...lines, ...(message.url === null ? [] : ["", message.url])].join("\n");
@@ -95,7 +112,7 @@ function mailOf(from: string, to: readonly string[], message: AlertMessage, id: 
     // So that nothing answers by itself.
     headers: { "Auto-Submitted": "auto-generated", "X-Auto-Response-Suppress": "All" },
     text,
-    html: `<p>${escapeHtml(lineOf(message))}</p><ul>${list}</ul>${link}`,
+    html: `${[lineOf(message), ...since].map((line) => `<p>${escapeHtml(line)}</p>`).join("")}<ul>${list}</ul>${link}`,
   };
 }
 
