@@ -18,6 +18,7 @@ export function imageNameContract(harness: () => EngineHarness): void {
       ["a digest", () => `registry.example.com/team/${uniqueName("fixed")}@${DIGEST}`],
       ["a tag and a digest", () => `registry.example.com/team/${uniqueName("both")}:1.0@${DIGEST}`],
       ["no registry", () => `${uniqueName("short")}:1.0`],
+      ["neither a registry nor a tag", () => uniqueName("bare")],
     ])("an image gets a further one with %s, can be run by it, and loses it", async (_what, name) => {
       const { engine, images } = harness();
       const reference = name();

@@ -80,6 +80,24 @@ export function placedFileContract(harness: () => EngineHarness): void {
       await engine.writeDeviceFiles({ image: images.sleeper, labels: LABELS, directory, files: written }, unaborted);
       await engine.startContainer(second.id, unaborted);
     });
+
+    test("are mounted as a whole directory, read-only, which is missing at a start where it has gone", async () => {
+      const { engine, images, files } = harness();
+      const directory = await files.directory();
+      const written = [{ name: "0", content: CONTENT, owner: OWNER, mode: 0o444 }];
+      await engine.writeDeviceFiles({ image: images.sleeper, labels: LABELS, directory, files: written }, unaborted);
+      const mounted = ["/conf", "/new/place"].map((target) => ({ source: directory, target }));
+      const { id } = await run(harness(), images.ownUser, { files: mounted });
+      const config = await engine.readContainerConfig(id, unaborted);
+      expect(byTarget(config!.volumes)).toEqual(
+        mounted.map(({ source, target }) => ({ local: source, target, readonly: true })),
+      );
+      const second = await create(harness(), images.ownUser, { files: mounted });
+      await files.remove(directory);
+      const answer = engine.startContainer(second.id, unaborted);
+      await expectKind(answer, "mount_missing");
+      await expect(answer).rejects.toMatchObject({ path: directory });
+    });
   });
 }
 

@@ -36,6 +36,7 @@ export class FakeDeviceFiles {
 
   remove(path: string): void {
     this.#files.delete(path);
+    this.#empty.delete(path);
   }
 
   /** What is there; `undefined` if nothing, or nothing that a test added or the engine made. */
@@ -61,7 +62,7 @@ export class FakeDeviceFiles {
   /** Fails as an engine that is to mount them. Files are the agent's, which writes them to this machine. */
   requireFiles(files: ContainerRequest["files"] = []): void {
     for (const { source } of files) {
-      if (this.#files.has(source) || existsSync(source)) continue;
+      if (this.#files.has(source) || this.#empty.has(source) || existsSync(source)) continue;
       throw new EngineError("mount_missing", `bind source path does not exist: ${source}`, { path: source });
     }
   }

@@ -174,6 +174,17 @@ describe("`pull`", () => {
     expect(rig.registry.asked).toEqual([]);
   });
 
+  it("missing takes an image without a tag that is there and in no registry", async () => {
+    const rig = await deployed();
+    const untagged = "built-here";
+    rig.engine.addImage(untagged);
+    fails(rig, "image_not_found");
+    rig.engine.faults.fail("pullImage", new EngineError("image_not_found", "no such image"), { times: 9 });
+    rig.deployments.deploy("d2", { name: "other", image: untagged, pull: "missing" });
+    expect(await rig.untilEnd("d2")).toMatchObject({ status: "Success" });
+    expect(rig.registry.asked).toEqual([]);
+  });
+
   it.each(["changed", "always"])("%s asks for a deployment too", async (pull) => {
     const rig = await deployed();
     rig.engine.publish(IMAGE, NEW);
