@@ -1,5 +1,6 @@
 import { Value } from "../documents/value.ts";
 import type { Lookup } from "./interpolate.ts";
+import { refuseUnset } from "./interpolate-document.ts";
 import { MAX_APPLY_APPS } from "../../protocol/apps/apply.ts";
 import type { LocalFiles } from "../documents/local-files.ts";
 import type { DocumentNode } from "../documents/node.ts";
@@ -87,6 +88,7 @@ export function convertCompose(documents: readonly DocumentNode[], options: Comp
     fields.get(name)?.fields() ?? new Map();
   const { lookup, local, problemsOf } = options;
   const { services, inactive } = selectServices(section("services"), options);
+  for (const { node } of services.values()) refuseUnset(node, problems);
   const named = lookup("COMPOSE_PROJECT_NAME") || fields.get("name")?.text();
   const file: ComposeFile = {
     project: projectName(named, root, options),

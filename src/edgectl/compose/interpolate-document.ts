@@ -1,12 +1,22 @@
 import type { DocumentNode, MapEntry } from "../documents/node.ts";
 import type { Problems } from "../documents/problems.ts";
-import { interpolate, type Lookup, recordingLookup, TemplateError } from "./interpolate.ts";
+import { interpolate, type Lookup, recordingLookup, TemplateError, UnsetVariableError } from "./interpolate.ts";
 
 /** Characters of all texts with variables, expanded. */
 const MAX_EXPANDED_LENGTH = 4 * 1024 * 1024;
 
 /** Where an unset variable is nothing, as in compose: only the app reads it. Elsewhere it changes what is run or mounted. */
 const MAY_BE_UNSET = /^services\.[^.]+\.(?:environment|labels)\b/;
+
+/** What a service has, which may be in a profile that is not chosen, or replaced by another file. `extends` is read before. */
+const MAY_BE_UNUSED = /^services\.[^.]+\.(?!extends\b)/;
+
+/** Adds the problems of values that are used after all. */
+export function refuseUnset(node: DocumentNode, problems: Problems): void {
+  if (node.kind === "map") for (const { value } of node.entries) refuseUnset(value, problems);
+  else if (node.kind === "list") for (const item of node.items) refuseUnset(item, problems);
+  else if (node.refusal !== undefined) problems.add(node.place, node.refusal);
+}
 
 /** Expands the variables of the files of one project. What they come to is bounded in all. */
 export class DocumentInterpolation {
@@ -45,7 +55,9 @@ export class DocumentInterpolation {
       return { ...node, value, source: value, inserted };
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
-      this.#problems.add(node.place, `${path} ${error.message}`);
+      const refusal = `${path} ${error.message}`;
+      if (error instanceof UnsetVariableError && MAY_BE_UNUSED.test(path)) return { ...node, isRefused: true, refusal };
+      this.#problems.add(node.place, refusal);
       return { ...node, isRefused: true };
     }
   }

@@ -13,6 +13,9 @@ export function recordingLookup(lookup: Lookup, found: Map<string, string>): Loo
 /** A template that cannot be expanded. The message names variables and never a value. */
 export class TemplateError extends Error {}
 
+/** A variable that is not set, where that is no matter as long as the text is not used. */
+export class UnsetVariableError extends TemplateError {}
+
 /** Length of an expanded text, in characters. A variable may stand for much and be used often. */
 const MAX_LENGTH = 256 * 1024;
 
@@ -112,8 +115,8 @@ class Expansion {
       this.#onUnset(name);
       return "";
     }
-    throw new TemplateError(
-      `uses the variable ${name}, which is not set. Set it in this shell or in .env, or write \${${name}:-} for nothing.`,
+    throw new UnsetVariableError(
+      `uses the variable ${name}, which is not set. Set it in this shell or in .env, or give it a default: \${${name}:-VALUE}.`,
     );
   }
 

@@ -180,9 +180,9 @@ function mapOfPairs(node: DocumentNode, separator: string | RegExp): DocumentNod
 function mapOfNames(node: DocumentNode): DocumentNode {
   if (node.kind !== "list") return node;
   const entries = node.items.flatMap((item): MapEntry[] => {
-    const key = textOf(item);
-    if (key === undefined) return [];
-    return [{ key, place: item.place, value: { kind: "scalar", place: item.place, value: null, source: "" } }];
+    if (item.kind !== "scalar") return [];
+    const { tag: _, ...scalar } = item;
+    return [{ key: item.source, place: item.place, value: { ...scalar, value: null, source: "" } }];
   });
   return { kind: "map", place: node.place, entries };
 }

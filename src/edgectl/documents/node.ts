@@ -19,6 +19,8 @@ export interface ScalarNode {
   readonly inserted?: ReadonlyMap<string, string>;
   /** A problem was added for it: it is read as nothing, and no other is added. */
   readonly isRefused?: true;
+  /** The problem of one that is refused, added only if the value is used. */
+  readonly refusal?: string;
   readonly tag?: MergeTag;
 }
 

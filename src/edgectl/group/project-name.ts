@@ -3,6 +3,9 @@ import type { Value } from "../documents/value.ts";
 
 const PROJECT_NAME = /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$/;
 
+/** In place of a name that cannot be used, so that this is one problem and not one of each app. */
+const UNNAMED = "unnamed";
+
 interface ProjectOptions {
   /** Given on the command line. */
   readonly project: string | undefined;
@@ -15,6 +18,7 @@ export function projectName(inFile: string | undefined, root: Value, { project, 
   const name = project ?? inFile ?? (path === undefined ? "" : directoryName(path));
   if (!PROJECT_NAME.test(name)) {
     root.refuse("The project has no name that can be used.", "Give `name` in the file, or --project NAME.");
+    return UNNAMED;
   }
   return name;
 }

@@ -218,6 +218,9 @@ describe("include", () => {
   });
 });
 
+/** Shortens problems to the variable that is not set. */
+const unset = (lines: readonly string[]): string[] => lines.map((line) => line.split(", which")[0] ?? "");
+
 describe("profiles", () => {
   const TEXT = `${WEB}  debug:\n    image: debug:1\n    restart: always\n    profiles: [debug, tools]\n`;
 
@@ -235,6 +238,38 @@ describe("profiles", () => {
       expect(Object.keys(convert(TEXT, inputs).apps)).toEqual(["web", "debug"]);
     },
   );
+
+  test("an unset variable of a service that is left out, or of a value that is replaced, is no matter, and one that is used is refused", () => {
+    const text = [
+      "services:",
+      "  a: {image: 'a:1'}",
+      "  b: {image: 'b:$TAG', volumes: ['$DATA/x:/y'], env_file: $ENV_FILE, profiles: [extra]}",
+      "  c: {image: 'c:$TAG'}",
+    ].join("\n");
+    const other = "services: {c: {image: 'c:1'}}";
+    const { problems, notes, apps } = convert(text, { others: [other] });
+    expect(problems).toEqual([]);
+    expect(notes.join()).toContain("services.b is not applied");
+    expect(Object.keys(apps)).toEqual(["a", "c"]);
+    expect(unset(convert(text, { others: [other], profiles: ["extra"] }).problems)).toEqual([
+      "3:14: services.b.image uses the variable TAG",
+      "3:34: services.b.volumes[0] uses the variable DATA",
+      "3:59: services.b.env_file uses the variable ENV_FILE",
+    ]);
+    const used = `${text}\n  d: {extends: b, profiles: !reset []}\n  e: {extends: $NAME, profiles: [extra]}\n`;
+    expect(unset(convert(used, { others: [other, "services: {d: {profiles: !reset []}}"] }).problems)).toEqual([
+      "3:14: services.b.image uses the variable TAG",
+      "3:34: services.b.volumes[0] uses the variable DATA",
+      "3:59: services.b.env_file uses the variable ENV_FILE",
+      "6:16: services.e.extends uses the variable NAME",
+    ]);
+  });
+
+  test("an unset variable in a list of names that is merged with a map is refused", () => {
+    const text = "services: {a: {image: 'a:1', networks: [$NET]}}";
+    const { problems } = convert(text, { others: ["services: {a: {networks: {b: }}}\nnetworks: {b: }"] });
+    expect(problems).toContainEqual(expect.stringContaining("services.a.networks[0] uses the variable NET"));
+  });
 
   test("what depends on a service that is left out is refused, with the profile", () => {
     const { problems } = convert(TEXT.replace("always\n", "always\n    depends_on: [debug]\n"));

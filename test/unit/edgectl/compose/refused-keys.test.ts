@@ -120,6 +120,13 @@ describe("what a service cannot have is refused by line", () => {
     expect(problems.map((line) => line.split(" ")[0])).toEqual(["3:5:", "4:5:", "6:5:"]);
   });
 
+  test("a project without a name that can be used is one problem, not one of each app", () => {
+    const { problems } = convert("services: {a: {image: 'a:1', volumes: ['d:/d']}}\nvolumes: {d: }", {
+      project: "A !",
+    });
+    expect(problems).toEqual([expect.stringContaining("no name that can be used")]);
+  });
+
   test("values of variables are in no message", () => {
     const text = "environment: {A: planted, B: [planted]}\nlabels: [planted]\nmem_limit: $PLANTED\ncpus: $PLANTED";
     const { problems } = convertWeb(text, "", { env: { PLANTED: "planted" } });
