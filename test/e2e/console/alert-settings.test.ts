@@ -21,6 +21,14 @@ const open = async (path: string): Promise<void> => {
 const row = (table: string, text: string) =>
   alerts.tab.page.getByRole("table", { name: table }).getByRole("row").filter({ hasText: text });
 const dialog = (name: string) => alerts.tab.page.getByRole("dialog", { name });
+/** Buttons whose first word is wider than they are. */
+const cutButtons = () =>
+  alerts.tab.page.evaluate<string[]>(`[...document.querySelectorAll("main button")].filter((button) => {
+    const word = document.createTreeWalker(button, NodeFilter.SHOW_TEXT).nextNode();
+    const range = document.createRange();
+    range.selectNodeContents(word ?? button);
+    return range.getBoundingClientRect().right > button.getBoundingClientRect().right - 4;
+  }).map(({ textContent }) => textContent)`);
 
 it("a webhook is added, whose secret is shown once, and its test says what the other side answered", async () => {
   const { page } = alerts.tab;
@@ -69,6 +77,8 @@ it("a route is added with quiet hours, and a rule with another limit", async () 
   await rule.getByRole("button", { name: "Add", exact: true }).click();
   await row("Rules", "Temperature high").getByText("above 95 °C").waitFor();
   expect(await lookAtAll(page, "alert-settings")).toEqual([]);
+  // Beside the answer to the test, too.
+  expect(await cutButtons()).toEqual([]);
   const quiet = { from: "20:00", to: "07:00", time_zone: "Europe/Berlin", except_critical: true };
   expect(await alerts.send("GET", "/v1/alert-settings")).toMatchObject({
     rules: [{ condition: "temperature_high", above: 95 }],

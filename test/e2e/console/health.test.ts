@@ -53,6 +53,7 @@ it("an asset's health is drawn with its gaps, and is a table, too", async () => 
   const line = await charts.filter({ hasText: "Processors" }).locator("path").last().getAttribute("d");
   expect(line?.match(/M/g)).toHaveLength(2);
   await page.getByText("Uptime").waitFor();
+  await page.getByText("value, of 15 minutes each.").waitFor();
   expect(await lookAtAll(page, "health-day")).toEqual([]);
   await page.setViewportSize(DESK);
   await page.getByRole("region", { name: "Health" }).getByRole("button", { name: "Show as a table" }).click();

@@ -112,8 +112,8 @@ function Charts({ health, range }: { readonly health: AssetHealth; readonly rang
         ))}
       </ul>
       <Text size="xs" c="dimmed" mt="xs">
-        Lines are means, areas from the lowest to the highest value, of {formatInterval(health.interval_s)}
-        each. Where a line is interrupted nothing was measured. Devices send once an hour, so the end may be missing.
+        Lines are means, areas from the lowest to the highest value, of {formatInterval(health.interval_s)} each. Where
+        a line is interrupted nothing was measured. Devices send once an hour, so the end may be missing.
       </Text>
       <Button size="compact-sm" variant="default" mt="xs" aria-expanded={isTable} onClick={() => setTable(!isTable)}>
         {isTable ? "Hide the table" : "Show as a table"}
