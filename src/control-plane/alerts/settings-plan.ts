@@ -26,10 +26,12 @@ export interface PlanOptions {
   readonly sealer: Pick<Sealer, "open">;
   readonly seal: Seal;
   readonly nowMs: number;
+  /** Returns why nothing would be sent to an address. Not given: addresses are not looked at, since the service's configuration is not known. */
+  readonly explainRefusal?: ((url: URL) => string | undefined) | undefined;
 }
 
-/** The settings do not say what there is nothing from before for. */
-export class IncompleteSettingsError extends Error {
+/** The settings do not say what there is nothing from before for, or have addresses to which nothing would be sent. */
+export class UnusableSettingsError extends Error {
   readonly issues: readonly RequestIssue[];
 
   constructor(issues: readonly RequestIssue[]) {
@@ -40,10 +42,10 @@ export class IncompleteSettingsError extends Error {
 
 /**
  * Decides what the settings of an account are to be: the one way for the HTTP API and the command line. Channels of which nothing
- * differs stay the same objects. Error: `IncompleteSettingsError`.
+ * differs stay the same objects. Error: `UnusableSettingsError`.
  */
 export function planSettings(current: AlertSettings, given: AlertSettingsInput, options: PlanOptions): SettingsPlan {
-  const { accountId, sealer, seal, nowMs } = options;
+  const { accountId, sealer, seal, nowMs, explainRefusal } = options;
   const newSecrets: Record<string, string> = {};
   const issues: RequestIssue[] = [];
   const changed: string[] = isDeepStrictEqual(given.rules, current.rules) ? [] : ["rules"];
@@ -59,13 +61,19 @@ export function planSettings(current: AlertSettings, given: AlertSettingsInput, 
     const { config, secret, missing } = completeChannel(input, before);
     for (const field of missing)
       issues.push({ path: `channels.${name}.${field}`, reason: "is needed: there is none from before that may stay" });
+    // One that stays as it was is not looked at: other changes do not wait for it.
+    const refusal = "url" in input && input.url !== undefined ? explainRefusal?.(new URL(input.url)) : undefined;
+    if (refusal !== undefined) {
+      const reason = `${refusal}, and alert_channels.allow_private of the service's configuration does not name it`;
+      issues.push({ path: `channels.${name}.url`, reason });
+    }
     if (!config) continue;
     if (secret !== undefined) newSecrets[name] = secret;
     const isSame = stored && isDeepStrictEqual(config, before) && (stored.disabledAtMs === undefined || isBare(input));
     if (!isSame) changed.push(`channels.${name}`);
     channels.push(isSame ? stored : sealChannel(seal, accountId, name, config, nowMs));
   }
-  if (issues.length > 0) throw new IncompleteSettingsError(issues);
+  if (issues.length > 0) throw new UnusableSettingsError(issues);
   const removed = [
     ...current.routes.filter(({ name }) => !Object.hasOwn(given.routes, name)).map(({ name }) => `routes.${name}`),
     ...current.channels

@@ -5,7 +5,7 @@ import { testChannel } from "../alerts/channel-test.ts";
 import { Channels } from "../alerts/channels/channels.ts";
 import { Mailer } from "../alerts/channels/mail.ts";
 import { Poster } from "../alerts/channels/post.ts";
-import { IncompleteSettingsError, planSettings, type SettingsPlan } from "../alerts/settings-plan.ts";
+import { planSettings, type SettingsPlan, UnusableSettingsError } from "../alerts/settings-plan.ts";
 import type { AuditAction } from "../core/people/audit-actions.ts";
 import type { Store } from "../store/store.ts";
 import { foregroundClock } from "../../lib/clock.ts";
@@ -103,7 +103,7 @@ async function setAll(context: CliContext, store: Store, file: AlertSettingsInpu
       return { ...plan, audit: entryOf(context, options, "alert_settings.changed", { changed, removed }) };
     });
   } catch (error) {
-    throw error instanceof IncompleteSettingsError ? new ServiceCommandError(error.message) : error;
+    throw error instanceof UnusableSettingsError ? new ServiceCommandError(error.message) : error;
   }
   const [routes, channels] = [file.routes, file.channels].map((entries) => Object.keys(entries).length);
   return { rules: file.rules.length, routes, channels, new_secrets: newSecrets };

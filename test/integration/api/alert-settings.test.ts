@@ -38,6 +38,25 @@ async function put(body: object, headers: Readonly<Record<string, string>> = {})
   return { status: response.status, etag: response.headers.get("etag") ?? "", body: (await response.json()) as Body };
 }
 
+test("an address to which nothing would be sent is refused when it is set, not in the night of the first alert", async () => {
+  await newAccount();
+  for (const [url, reason] of [
+    ["http://hooks.example.com/x", "hooks.example.com would be reached without TLS"],
+    ["https://169.254.169.254/x", "169.254.169.254 is not a public address"],
+    ["https://2130706434/x", "127.0.0.2 is not a public address"],
+  ]) {
+    const { status, body } = await put({ channels: { chat: { kind: "slack", url } } });
+    expect([status, body["code"]]).toEqual([422, "InvalidRequest"]);
+    expect(body["details"]).toEqual({
+      issues: [
+        { path: "channels.chat.url", reason: expect.stringContaining(`${reason}, and alert_channels.`) as string },
+      ],
+    });
+  }
+  expect((await api.get(PATH)).body["channels"]).toEqual({});
+  expect((await put({ channels: { chat: { kind: "slack", url: "http://127.0.0.1:9/x" } } })).status).toBe(200);
+});
+
 /** A receiver on loopback. */
 async function receiver(status = 200) {
   const requests: IncomingMessage[] = [];
@@ -238,11 +257,12 @@ test("messages are listed with what was answered, by channel and state, to opera
 
 test("inner addresses, channels of others and more than so many tests an hour are refused", async () => {
   await newAccount();
-  await put({ channels: { inner: { kind: "slack", url: "https://169.254.169.254/latest" } } });
+  // By its name, which is looked up when something is sent.
+  await put({ channels: { inner: { kind: "slack", url: "https://localhost/latest" } } });
   const path = "/v1/alert-channels/inner/test";
   expect((await api.post(path)).body).toEqual({
     delivered: false,
-    answer: "169.254.169.254 is not a public address",
+    answer: "localhost has no public address",
   });
   const stranger = apiClient(control, await control.account());
   expect((await stranger.post(path)).body["code"]).toBe("AlertChannelNotFound");

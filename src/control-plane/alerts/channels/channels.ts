@@ -26,6 +26,11 @@ export class Channels {
     this.#options = options;
   }
 
+  /** Returns why nothing would be sent to the address, for people; `undefined` if it would be. Looks up no name. */
+  explainRefusal(url: URL): string | undefined {
+    return this.#options.poster.explainRefusal(url);
+  }
+
   /** Rejects only with the signal's reason. */
   async send(channel: StoredChannel, message: AlertMessage, id: string, signal: AbortSignal): Promise<DeliveryAnswer> {
     const { sealer, poster, mailer, clock } = this.#options;

@@ -10,7 +10,7 @@ import {
 } from "../../../protocol/alerts/settings.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { invalidRequest } from "../../../protocol/errors/request-error.ts";
-import { IncompleteSettingsError, planSettings, type SettingsPlan } from "../../alerts/settings-plan.ts";
+import { planSettings, type SettingsPlan, UnusableSettingsError } from "../../alerts/settings-plan.ts";
 import { MAX_CHANNEL_TESTS_PER_HOUR, testChannel } from "../../alerts/channel-test.ts";
 import type { AlertSettings, StoredChannel } from "../../store/alerts.ts";
 import { accountOf } from "../auth.ts";
@@ -56,7 +56,8 @@ export function getAlertSettings(api: Api, { store }: ApiContext): void {
 }
 
 /** `PUT /v1/alert-settings`: replaces all of it. */
-export function replaceAlertSettings(api: Api, { store, sealer, clock }: ApiContext): void {
+export function replaceAlertSettings(api: Api, { store, sealer, channels, clock }: ApiContext): void {
+  const explainRefusal = (url: URL): string | undefined => channels.explainRefusal(url);
   api.put(
     PATH,
     {
@@ -88,7 +89,7 @@ export function replaceAlertSettings(api: Api, { store, sealer, clock }: ApiCont
         await changeResource(reply, present, () =>
           store.alertSettings.change(accountId, (current) => {
             precondition?.(current);
-            plan = planSettings(current, request.body, { accountId, sealer, seal, nowMs });
+            plan = planSettings(current, request.body, { accountId, sealer, seal, nowMs, explainRefusal });
             const { changed, removed } = plan;
             if (changed.length + removed.length === 0) return undefined;
             const audit = auditOf(request, clock, { action: "alert_settings.changed", details: { changed, removed } });
@@ -96,7 +97,7 @@ export function replaceAlertSettings(api: Api, { store, sealer, clock }: ApiCont
           }),
         );
       } catch (error) {
-        throw error instanceof IncompleteSettingsError ? invalidRequest(error.issues) : error;
+        throw error instanceof UnusableSettingsError ? invalidRequest(error.issues) : error;
       }
       const { state, body } = await present();
       return sendResource(reply, { state, body: { ...body, new_secrets: { ...plan?.newSecrets } } });
