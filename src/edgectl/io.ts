@@ -1,10 +1,9 @@
 import { type Readable, Writable } from "node:stream";
 import type { Clock } from "../lib/clock.ts";
 import type { Output } from "../lib/terminal/output.ts";
-import { readFile } from "node:fs/promises";
-import { usageFailure } from "./failure.ts";
+import { createReadStream } from "node:fs";
+import { Failure, usageFailure } from "./failure.ts";
 import { createInterface } from "node:readline/promises";
-import { text } from "node:stream/consumers";
 
 interface Input {
   readonly isTTY: boolean;
@@ -49,11 +48,31 @@ export function readTextOrStdin(name: string, io: Io): Promise<string> {
 
 /** Reads a file named on the command line. Errors: exit code 2. */
 export async function readTextFile(name: string): Promise<string> {
+  return (await readBytes(name)).toString("utf8");
+}
+
+/** The same, as bytes. */
+export async function readBytes(name: string): Promise<Buffer> {
   try {
-    return await readFile(name, "utf8");
+    return await readBounded(createReadStream(name), name);
   } catch (error) {
+    if (error instanceof Failure) throw error;
     throw usageFailure(`${name} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown reason"}).`);
   }
+}
+
+/** Far above what a request may have. A device file and a pipe may have no end. */
+const MAX_INPUT_BYTES = 64 * 1024 * 1024;
+
+async function readBounded(stream: AsyncIterable<Buffer | string>, name: string): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stream) {
+    chunks.push(Buffer.from(chunk));
+    bytes += chunk.length;
+    if (bytes > MAX_INPUT_BYTES) throw usageFailure(`${name} has more than ${MAX_INPUT_BYTES / 1024 ** 2} MiB.`);
+  }
+  return Buffer.concat(chunks);
 }
 
 /** A stream that may be a terminal. `process.stdin` fits. */
@@ -63,7 +82,7 @@ type Stdin = Readable & { readonly isTTY?: boolean };
 export function createInput(stdin: Stdin, output: Output, interrupt: () => void, interrupted: AbortSignal): Input {
   return {
     isTTY: stdin.isTTY === true,
-    readAll: () => text(stdin),
+    readAll: async () => (await readBounded(stdin, "Standard input")).toString("utf8"),
     async ask(question) {
       // The terminal itself echoes, and turns Ctrl-C into the signal.
       const lines = createInterface({ input: stdin, terminal: false });

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { InvalidArgumentError } from "commander";
 import type { AppFile, StoredFile } from "../../protocol/apps/app-files.ts";
 import { MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
 import { normalizePath } from "../../protocol/values/normalize-path.ts";
 import { usageFailure } from "../failure.ts";
+import { readBytes } from "../io.ts";
 import { contentFields, contentOf } from "../documents/file-content.ts";
 
 /** A file of this machine that comes with an app, as an option names it. */
@@ -33,7 +33,7 @@ export async function readAppFiles(plain: readonly FileOption[], secret: readonl
     [secret, true],
   ] as const) {
     for (const { local, ...rest } of options) {
-      const content = await read(local);
+      const content = await readBytes(local);
       total += content.length;
       if (total > MAX_APP_FILES_BYTES) {
         throw usageFailure(
@@ -45,14 +45,6 @@ export async function readAppFiles(plain: readonly FileOption[], secret: readonl
     }
   }
   return files;
-}
-
-async function read(path: string): Promise<Buffer> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    throw usageFailure(`${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown reason"}).`);
-  }
 }
 
 /** Returns files that a device reports as an update keeps them: with the contents that they have there. */

@@ -1,4 +1,14 @@
-import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
+import {
+  closeSync,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from "node:fs";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
 
 /** What a name leads to, with links followed. `other`: also what this user may not look at. */
@@ -48,12 +58,32 @@ export function localFiles(directory: string): LocalFiles {
       const { uid, gid } = statSync(pathOf(name));
       return `${uid}:${gid}`;
     },
-    read: (name) => readFileSync(pathOf(name)),
+    read: (name) => readBounded(pathOf(name)),
     list: (name) =>
       readdirSync(pathOf(name))
         .toSorted()
         .map((entry) => join(name, entry)),
   };
+}
+
+/** What is no file may have no end, such as a pipe or `/dev/zero`: this is far above what a text of a project may have. */
+const MAX_STREAM_BYTES = 16 * 1024 * 1024;
+
+function readBounded(path: string): Buffer {
+  const file = openSync(path, "r");
+  try {
+    if (fstatSync(file).isFile()) return readFileSync(file);
+    const chunks: Buffer[] = [];
+    for (let bytes = 0; bytes <= MAX_STREAM_BYTES; bytes += chunks.at(-1)?.length ?? 0) {
+      const chunk = Buffer.alloc(64 * 1024);
+      const read = readSync(file, chunk);
+      if (read === 0) return Buffer.concat(chunks);
+      chunks.push(chunk.subarray(0, read));
+    }
+    throw Object.assign(new Error(`${path} has no end`), { code: "EFBIG" });
+  } finally {
+    closeSync(file);
+  }
 }
 
 function kindOf(stats: Stats | undefined): LocalKind {
