@@ -22,13 +22,28 @@ export const convertDependsOn: Converter = (value, service, file) => {
     refuseUnknown(fields, ["condition", "required", "restart"]);
     const condition = conditionOf(fields.get("condition"));
     const isRequired = fields.get("required")?.boolean() ?? true;
-    if (fields.get("restart")?.boolean()) {
+    if (fields.get("restart")?.boolean() && !followsNetwork(service, name, file)) {
       fields.get("restart")?.refuse("is not supported: an update of an app leaves the others running.", "Remove it.");
     }
     if (!isRequired && !file.services.has(name)) item.note("is not applied, and not required.");
     else if (condition !== undefined) add(name, condition, item, service, file);
   }
 };
+
+/** Whether a service has another one's network, and its container is made anew by the agent where that one's is. */
+function followsNetwork({ value }: ServiceDraft, owner: string, file: ComposeFile): boolean {
+  const fields = value.fields();
+  const restart = fields.get("restart");
+  const mode = fields.get("network_mode");
+  if (!restart?.isText || restart.text() === "no" || !mode?.isText) return false;
+  return networkOwner(mode.text() ?? "", file) === owner;
+}
+
+/** The service whose network is meant by `service:NAME`, or by `container:NAME` with its `container_name`. */
+export function networkOwner(mode: string, file: ComposeFile): string | undefined {
+  const [kind, name = ""] = mode.split(/:(.*)/s);
+  return kind === "service" ? name : file.containers.get(name);
+}
 
 function conditionOf(value: Value | undefined): DraftDependency["condition"] | undefined {
   const text = value ? value.text() : "service_started";

@@ -3,7 +3,7 @@ import type { Value } from "../documents/value.ts";
 import { CONTENT_FIELDS } from "../../protocol/apps/app-files.ts";
 import { contentOf } from "../documents/file-content.ts";
 import { isEnginesOwn, networkOf } from "../../protocol/apps/app-network.ts";
-import { isService } from "./depends-on.ts";
+import { isService, networkOwner } from "./depends-on.ts";
 import { refuseUnknown } from "./unknown.ts";
 import type { ComposeFile, Converter, ServiceDraft } from "./service.ts";
 
@@ -26,11 +26,11 @@ export const convertNetworkMode: Converter = (value, service, file) => {
 
 /** As in compose, the service is started after the one whose network it has. */
 function shareNetwork(mode: string, value: Value, service: ServiceDraft, file: ComposeFile): void {
-  const [kind, name = ""] = mode.split(/:(.*)/s);
-  const owner = kind === "service" ? name : file.containers.get(name);
+  const owner = networkOwner(mode, file);
   if (owner === undefined) {
+    const container = mode.replace("container:", "");
     value.refuse(
-      `names the container ${name}, which no service of this file has as its \`container_name\`.`,
+      `names the container ${container}, which no service of this file has as its \`container_name\`.`,
       "Put the service that makes it into this file. Without it, the traffic of this one would go around that one.",
     );
   } else if (isService(owner, value, file)) {

@@ -157,6 +157,15 @@ describe("what a service's keys become", () => {
       { network: "app:db", depends_on: { db: "healthy" } },
     ],
     ["network_mode: container:database", { network: "app:db", depends_on: { db: "started" } }],
+    // The agent makes the container anew where that of the other one is.
+    [
+      "network_mode: service:db\nrestart: always\ndepends_on: {db: {condition: service_healthy, restart: true}}",
+      { network: "app:db", restart_policy: "always", depends_on: { db: "healthy" } },
+    ],
+    [
+      "network_mode: container:database\nrestart: on-failure\ndepends_on: {db: {restart: true}}",
+      { network: "app:db", restart_policy: "on-failure", depends_on: { db: "started" } },
+    ],
     ["privileged: true", { privileged: true }],
     ["cap_add: [NET_ADMIN]\ncap_drop: [ALL]", { cap_add: ["NET_ADMIN"], cap_drop: ["ALL"] }],
     [

@@ -52,6 +52,8 @@ describe("what a service cannot have is refused by line", () => {
     ["depends_on: [web]", "itself"],
     ["depends_on: {db: {condition: service_done}}", "must be service_started, service_healthy or"],
     ["depends_on: {db: {condition: service_healthy, restart: true}}", "restart"],
+    ["network_mode: service:db\nrestart: 'no'\ndepends_on: {db: {restart: true}}", "leaves the others running"],
+    ["network_mode: host\nrestart: always\ndepends_on: {db: {restart: true}}", "leaves the others running"],
     ["networks: [nowhere]", "nowhere, which is not under"],
     [
       "networks: {front: {ipv4_address: 10.0.0.5}}\nenvironment: {DNS: 'udp://10.0.0.5:53'}",
