@@ -89,10 +89,10 @@ export class OtlpExporter implements AsyncDisposable {
       const time = { now, notSeenBefore: now, serviceNowMs: Math.floor(clock.serviceNow()) };
       const { assets: page, next } = await store.assets.listAssets(accountId, filter, MAX_OTLP_ASSETS, after, time);
       const health = await store.health.listNewest(page.map(({ asset }) => asset.uuid));
-      const measured = page.map((each): MeasuredAsset => {
-        const newest = health.get(each.asset.uuid);
-        const isNew = newest !== undefined && newest.at > (this.#sent.get(each.asset.uuid) ?? 0);
-        return { ...each, health: isNew ? newest : undefined };
+      const measured = page.map(({ asset, state }): MeasuredAsset => {
+        const newest = health.get(asset.uuid);
+        const isNew = newest !== undefined && newest.at > (this.#sent.get(asset.uuid) ?? 0);
+        return { asset, state, health: isNew ? newest : undefined };
       });
       if (measured.length > 0 && !(await this.#send(measured, headers, now, signal))) break;
       for (const [uuid, { at }] of health) sent.set(uuid, at);
