@@ -97,8 +97,12 @@ export function toPublicError(error: unknown, request: FastifyRequest, logger: L
   return new EdgeError("Internal", undefined, { request_id: request.id });
 }
 
-/** Sets `Retry-After` on the errors of which the table above says when to try again. */
-export function setRetryAfter({ code, details }: EdgeError, reply: FastifyReply): void {
+/** What a response says that was to be sent when the error came, such as one that could not be stored for its repetition. */
+const OF_SUCCESS = ["Location", "Preference-Applied"];
+
+/** Removes the headers of another response, and sets `Retry-After` on the errors of which the table above says when to try again. */
+export function setErrorHeaders({ code, details }: EdgeError, reply: FastifyReply): void {
+  for (const name of OF_SUCCESS) void reply.removeHeader(name);
   const seconds = DEFAULT_RETRY_AFTER_S[code];
   if (seconds === undefined || reply.hasHeader("Retry-After")) return;
   void reply.header("Retry-After", Number(details?.["retry_after_s"] ?? seconds));
@@ -108,7 +112,7 @@ export function setRetryAfter({ code, details }: EdgeError, reply: FastifyReply)
 export function jsonErrorHandler(logger: Logger) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const shown = toPublicError(error, request, logger);
-    setRetryAfter(shown, reply);
+    setErrorHeaders(shown, reply);
     void reply.code(errorStatus(shown.code)).send(request.method === "HEAD" ? undefined : toErrorBody(shown));
   };
 }

@@ -126,6 +126,7 @@ test("has every endpoint of the specification and the decisions", () => {
     "GET /v1/users",
     "GET /v1/users/{user_id}",
     "PATCH /assets/{asset_id}/sim",
+    "PATCH /v1/agent-settings",
     "PATCH /v1/api-keys/{key_id}",
     "PATCH /v1/assets/{asset_id}",
     "PATCH /v1/assets/{asset_id}/edge/apps/{name}",

@@ -11,7 +11,7 @@ import { deploymentPath, deploymentSchema, toDeploymentResponse } from "../deplo
 import { json } from "../docs/responses.ts";
 import { commandStream, DEPLOYMENT_ID_HEADER, streamErrors } from "../docs/stream.ts";
 import { PREFER, prefersAsync, prefersJson } from "./response-form.ts";
-import { errorStatus, setRetryAfter, toErrorBody, toPublicError } from "../errors.ts";
+import { errorStatus, setErrorHeaders, toErrorBody, toPublicError } from "../errors.ts";
 import { sendEvents, sendFailure } from "../event-stream.ts";
 
 const HEADERS = idempotencyHeaders(
@@ -64,7 +64,7 @@ export const STREAM_DESCRIPTION = "Streams events: see the tag Apps.";
 export function streamErrorHandler({ logger, clock }: ApiContext) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const shown = toPublicError(error, request, logger);
-    setRetryAfter(shown, reply);
+    setErrorHeaders(shown, reply);
     const isStream = (request.principal || shown.code === "ServiceUnavailable") && !prefersJson(request);
     if (isStream) sendFailure(reply, shown, clock.now());
     else void reply.code(errorStatus(shown.code)).send(toErrorBody(shown));

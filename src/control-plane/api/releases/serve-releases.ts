@@ -9,7 +9,7 @@ import { byteRange, type ByteRange } from "../../releases/byte-range.ts";
 import { RELEASE_REPOSITORY } from "../../releases/served-releases.ts";
 import type { ReleasePart } from "../../store/agent-releases.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errorStatus, setRetryAfter, toPublicError } from "../errors.ts";
+import { errorStatus, setErrorHeaders, toPublicError } from "../errors.ts";
 import { STALL_TIMEOUT_MS } from "../stream-limiter.ts";
 
 /** Requests of one device: an update by parts asks for many ranges. */
@@ -100,7 +100,7 @@ function admitDevices(api: Api, { logger, releases: { gate } }: ApiContext): voi
   });
   api.setErrorHandler((error, request, reply) => {
     const shown = toPublicError(error, request, logger);
-    setRetryAfter(shown, reply);
+    setErrorHeaders(shown, reply);
     // The body was announced already, if its first byte could not be read.
     for (const name of OF_PART) void reply.removeHeader(name);
     void reply
