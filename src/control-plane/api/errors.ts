@@ -98,7 +98,7 @@ export function toPublicError(error: unknown, request: FastifyRequest, logger: L
 }
 
 /** What a response says that was to be sent when the error came, such as one that could not be stored for its repetition. */
-const OF_SUCCESS = ["Location", "Preference-Applied"];
+const OF_SUCCESS = ["Location", "Preference-Applied", "Deployment-Id"];
 
 /** Removes the headers of another response, and sets `Retry-After` on the errors of which the table above says when to try again. */
 export function setErrorHeaders({ code, details }: EdgeError, reply: FastifyReply): void {

@@ -18,6 +18,9 @@ const reason = await postgresUnavailableReason();
 
 const TABLES = "SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename";
 
+/** Columns of account events: on PostgreSQL an event has its id once it is told, a moment after it was stored. */
+const NUMBERED_LATER = ["id", "last_id", "removed_to"];
+
 describe.skipIf(reason !== undefined)(`requests on PostgreSQL${reason === undefined ? "" : ` (${reason})`}`, () => {
   let databases: PostgresDatabases;
 
@@ -41,7 +44,8 @@ describe.skipIf(reason !== undefined)(`requests on PostgreSQL${reason === undefi
         const texts = tables
           .filter(({ name }) => !OF_THE_SERVICE.test(name))
           .map(async ({ name }) => {
-            const row = `(to_jsonb(t) - '{${CHANGED_BY_READS.join()}}'::text[])::text`;
+            const left = [...CHANGED_BY_READS, ...(name.startsWith("account_event") ? NUMBERED_LATER : [])];
+            const row = `(to_jsonb(t) - '{${left.join()}}'::text[])::text`;
             const query = `SELECT string_agg(${row}, ',' ORDER BY ${row}) AS rows FROM "${name}" t`;
             return [name, (await pool.query(query)).rows];
           });

@@ -45,8 +45,8 @@ export function streamEvents(api: Api, context: ApiContext): void {
       const deployment = await findDeployment(store, request);
       const { id, lastSeq } = deployment;
       const after = resumedAfter(request, request.query.after);
-      void reply.header("Deployment-Id", id);
       if (isFinished(deployment) && after >= lastSeq) return reply.code(204).send();
+      void reply.header("Deployment-Id", id);
       streamLimiter.acquireForAccount(request, reply);
       return sendEvents(context, request, reply, { id, after, hasIds: true });
     },
