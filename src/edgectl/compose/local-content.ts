@@ -147,7 +147,8 @@ function readDirectory(value: Value, name: string, local: LocalFiles): ReadFile[
 
 /** Notes the links in a directory that lead elsewhere, of a directory the link and none of its files. */
 function noteLinked(value: Value, name: string, files: readonly string[], local: LocalFiles): void {
-  const insides = new Map([[posix.normalize(name), true]]);
+  // As `dirname` names it: without a slash at its end.
+  const insides = new Map([[posix.normalize(name).replace(/(?<=.)\/$/, ""), true]]);
   const isInside = (directory: string): boolean => {
     const known = insides.get(directory);
     if (known !== undefined) return known;

@@ -67,27 +67,31 @@ describe("a directory beside the compose file", () => {
   });
 });
 
-test("of a link to a directory elsewhere the link is noted, and none of its files", () => {
-  const problems = new Problems("f");
-  const node: ScalarNode = { kind: "scalar", place: { line: 1, column: 1 }, value: "./d:/d", source: "./d:/d" };
-  const value = new Value(node, problems, "services.web.volumes[0]");
-  const lists: Readonly<Record<string, string[]>> = {
-    d: ["d/a", "d/in", "d/link", "d/z"],
-    "d/in": ["d/in/link"],
-    "d/in/link": ["d/in/link/a"],
-    "d/link": ["d/link/a", "d/link/deep"],
-    "d/link/deep": ["d/link/deep/b"],
-  };
-  const local: LocalFiles = {
-    ...FILES,
-    kindOf: (name) => (lists[name] ? "directory" : "file"),
-    list: (name) => lists[name] ?? [],
-    isInside: (name) => !/\/link(\/|$)|\/z$/.test(name),
-  };
-  addLocalDirectory(value, "d", "/d", new ServiceDraft("web", value), local);
-  const noted = problems.noteDocuments.map(({ message }) => message.split(" ")[2]);
-  expect(noted).toEqual(["d/z,", "d/link,", "d/in/link,"]);
-});
+test.each(["d", "./d/"])(
+  "of a link to a directory elsewhere, mounted as %s, the link is noted, and none of its files",
+  (name) => {
+    const problems = new Problems("f");
+    const node: ScalarNode = { kind: "scalar", place: { line: 1, column: 1 }, value: "./d:/d", source: "./d:/d" };
+    const value = new Value(node, problems, "services.web.volumes[0]");
+    const lists: Record<string, string[]> = {
+      d: ["d/a", "d/in", "d/link", "d/z"],
+      "d/in": ["d/in/link"],
+      "d/in/link": ["d/in/link/a"],
+      "d/link": ["d/link/a", "d/link/deep"],
+      "d/link/deep": ["d/link/deep/b"],
+    };
+    const local: LocalFiles = {
+      ...FILES,
+      kindOf: (name) => (lists[name] ? "directory" : "file"),
+      list: (name) => lists[name] ?? [],
+      isInside: (name) => !/\/link(\/|$)|\/z$/.test(name),
+    };
+    lists[name] ??= lists["d"] ?? [];
+    addLocalDirectory(value, name, "/d", new ServiceDraft("web", value), local);
+    const noted = problems.noteDocuments.map(({ message }) => message.split(" ")[2]);
+    expect(noted).toEqual(["d/z,", "d/link,", "d/in/link,"]);
+  },
+);
 
 test("what a link leads to outside of the file's directory is taken, and said", async () => {
   const directory = await tempDir();
