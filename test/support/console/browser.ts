@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { launchBrowser } from "../browser/browser.ts";
 import { takeScreenshot } from "../browser/screenshot.ts";
+import { loadStyles } from "../browser/styles.ts";
 import { barriers } from "./barriers.ts";
 
 const SCREENSHOTS = ".cache/screenshots";
@@ -48,6 +49,7 @@ export class ConsoleBrowser implements AsyncDisposable {
 
   /** Takes screenshots in both themes and looks for barriers in both. @param name such as `journey-01-set-up` */
   async look(page: Page, name: string): Promise<void> {
+    await loadStyles(page);
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
       await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor();

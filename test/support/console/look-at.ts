@@ -2,6 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { takeScreenshot } from "../browser/screenshot.ts";
+import { loadStyles } from "../browser/styles.ts";
 import { barriers } from "./barriers.ts";
 
 const SCREENSHOTS = ".cache/screenshots/console";
@@ -20,6 +21,7 @@ const VIEWS = [
 export async function lookAtAll(page: Page, name: string): Promise<string[]> {
   await mkdir(SCREENSHOTS, { recursive: true });
   const found: string[] = [];
+  await loadStyles(page);
   for (const { colorScheme, viewport } of VIEWS) {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize(viewport);
