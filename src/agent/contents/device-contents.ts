@@ -127,6 +127,7 @@ async function* withStallLimit<T>(source: AsyncIterable<T>, clock: Clock, ms: nu
   } finally {
     // A stream that hangs does not end in time.
     const ended = iterator.return?.();
+    // The stall is the error: how the stream ends later changes nothing.
     if (hasStalled) ended?.catch(() => {});
     else await ended;
   }

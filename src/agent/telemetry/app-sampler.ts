@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
 import type { AppFigures } from "../../protocol/link/app-health.ts";
+import { namesIn, textOf } from "./kernel-files.ts";
 
 /** Apps that are measured. */
 const MAX_SAMPLED_APPS = 64;
@@ -127,21 +128,5 @@ function inodeOf(path: string): bigint | undefined {
     return statSync(path, { bigint: true }).ino;
   } catch {
     return undefined;
-  }
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, "latin1");
-  } catch {
-    return "";
-  }
-}
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
   }
 }

@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync, statfsSync } from "node:fs";
+import { statfsSync } from "node:fs";
 import { join } from "node:path";
 import type { HealthSample } from "../core/health/health-row.ts";
 import { busyPercent, type CpuTimes, parseCpuTimes, parseMemory, percentOf } from "../core/health/proc-stat.ts";
+import { namesIn, textOf } from "./kernel-files.ts";
 
 /** Where Raspberry Pi's firmware says whether it throttles the processor: bits 0 to 3, now. */
 const THROTTLED = "devices/platform/soc/soc:firmware/get_throttled";
@@ -78,21 +79,5 @@ export class MachineSampler {
     const text = textOf(join(this.#sys, THROTTLED)).trim();
     if (!/^[\da-f]{1,8}$/i.test(text)) return undefined;
     return (Number.parseInt(text, 16) & THROTTLED_NOW) === 0 ? 0 : 100;
-  }
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, "latin1");
-  } catch {
-    return "";
-  }
-}
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
   }
 }

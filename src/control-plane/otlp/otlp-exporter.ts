@@ -140,8 +140,12 @@ export class OtlpExporter implements AsyncDisposable {
   async #headers(): Promise<Readonly<Record<string, string>> | undefined> {
     const { settings, logger, accountId } = this.#options;
     if (settings.headers_file === undefined) return {};
-    const text = await readFile(settings.headers_file, "utf8").catch(() => undefined);
-    const headers = text === undefined ? undefined : parseHeaders(text);
+    const text = await readFile(settings.headers_file, "utf8").catch((error: unknown) => {
+      logger.error({ err: error, account_id: accountId }, "the file with headers of an export cannot be read");
+      return undefined;
+    });
+    if (text === undefined) return undefined;
+    const headers = parseHeaders(text);
     if (headers === undefined)
       logger.error(
         { account_id: accountId, file: settings.headers_file },

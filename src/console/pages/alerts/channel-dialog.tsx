@@ -5,7 +5,7 @@ import { CopyOnce } from "../../parts/copy-once.tsx";
 import { Form } from "../../parts/form.tsx";
 import { Note } from "../../parts/note.tsx";
 import { type ChannelFields, channelOf, newSecret, wordsOf } from "./channel-fields.ts";
-import { CHANNEL_KINDS, type ChannelKind } from "./channel-words.ts";
+import { CHANNEL_KINDS, type ChannelKind } from "./channel-fields.ts";
 import { type ReadSettings, useChangeSettings } from "./settings-data.ts";
 
 const KINDS = Object.entries(CHANNEL_KINDS).map(([value, { label }]) => ({ value, label }));

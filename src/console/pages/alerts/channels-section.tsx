@@ -15,7 +15,7 @@ import { State } from "../../parts/state.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import classes from "./alerts.module.css";
 import { ChannelDialog } from "./channel-dialog.tsx";
-import { CHANNEL_KINDS } from "./channel-words.ts";
+import { CHANNEL_KINDS } from "./channel-fields.ts";
 import { type ReadSettings, useChangeSettings, without } from "./settings-data.ts";
 
 type Row = AlertChannel & { readonly name: string; readonly state: AlertChannelState | undefined };

@@ -1,3 +1,5 @@
+import type { Store } from "../../store/store.ts";
+import { type AccountSetting, changeSetting } from "../account/change-setting.ts";
 import { unixNow } from "../../../lib/clock.ts";
 import { type AssetBody, assetSchema } from "../../../protocol/assets/asset.ts";
 import {
@@ -12,14 +14,7 @@ import { ENTITY_TAG_HEADERS, errors, errorsWithBody, json } from "../docs/respon
 import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
 import { auditOf } from "../people/audit-entry.ts";
 import { assetParams, findAsset, readAsset } from "../asset-resource.ts";
-import {
-  changeResource,
-  ifMatchHeaders,
-  preconditionOf,
-  type Resource,
-  sendResource,
-  stateOf,
-} from "../conditional-requests.ts";
+import { ifMatchHeaders, type Resource, sendResource, stateOf } from "../conditional-requests.ts";
 
 const SETTINGS_PATH = "/v1/enrolment-settings";
 const SETTINGS = json("The settings.", enrolmentSettingsSchema);
@@ -93,19 +88,20 @@ export function changeEnrolmentSettings(api: Api, { store, clock }: ApiContext):
         response: { 200: SETTINGS, ...errorsWithBody("PreconditionFailed") },
       },
     },
-    async (request, reply): Promise<EnrolmentSettings> => {
-      const accountId = accountOf(request);
-      const { auto_accept } = request.body;
-      const details = { fields: ["auto_accept"], auto_accept };
-      const entry = auditOf(request, clock, { action: "settings.changed", details });
-      const present = async () => toSettings(await store.enrolments.readAutoAccept(accountId));
-      const precondition = preconditionOf(request, (current: boolean) => toSettings(current).state);
-      await changeResource(reply, present, () =>
-        store.enrolments.setAutoAccept(accountId, auto_accept, entry, precondition),
-      );
-      return sendResource(reply, toSettings(auto_accept));
-    },
+    (request, reply): Promise<EnrolmentSettings> =>
+      changeSetting(request, reply, clock, settingOf(store), {
+        value: request.body.auto_accept,
+        details: request.body,
+      }),
   );
+}
+
+function settingOf({ enrolments }: Pick<Store, "enrolments">): AccountSetting<boolean, EnrolmentSettings> {
+  return {
+    read: (accountId) => enrolments.readAutoAccept(accountId),
+    set: (...change) => enrolments.setAutoAccept(...change),
+    toResource: toSettings,
+  };
 }
 
 function toSettings(autoAccept: boolean): Resource<EnrolmentSettings> {

@@ -1,16 +1,10 @@
+import type { Store } from "../../store/store.ts";
+import { type AccountSetting, changeSetting } from "../account/change-setting.ts";
 import { type AgentSettings, agentSettingsSchema } from "../../../protocol/agents/agent-release.ts";
 import { accountOf } from "../auth.ts";
-import {
-  changeResource,
-  ifMatchHeaders,
-  preconditionOf,
-  type Resource,
-  sendResource,
-  stateOf,
-} from "../conditional-requests.ts";
+import { ifMatchHeaders, type Resource, sendResource, stateOf } from "../conditional-requests.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
-import { auditOf } from "../people/audit-entry.ts";
 
 const PATH = "/v1/agent-settings";
 const SETTINGS = json("The settings.", agentSettingsSchema);
@@ -50,19 +44,20 @@ export function changeAgentSettings(api: Api, { store, clock }: ApiContext): voi
         response: { 200: SETTINGS, ...errorsWithBody("PreconditionFailed") },
       },
     },
-    async (request, reply): Promise<AgentSettings> => {
-      const accountId = accountOf(request);
-      const { operators_update } = request.body;
-      const details = { fields: ["operators_update"], operators_update };
-      const entry = auditOf(request, clock, { action: "settings.changed", details });
-      const present = async () => toSettings(await store.accounts.readOperatorsUpdateAgents(accountId));
-      const precondition = preconditionOf(request, (current: boolean) => toSettings(current).state);
-      await changeResource(reply, present, () =>
-        store.accounts.setOperatorsUpdateAgents(accountId, operators_update, entry, precondition),
-      );
-      return sendResource(reply, toSettings(operators_update));
-    },
+    (request, reply): Promise<AgentSettings> =>
+      changeSetting(request, reply, clock, settingOf(store), {
+        value: request.body.operators_update,
+        details: request.body,
+      }),
   );
+}
+
+function settingOf({ accounts }: Pick<Store, "accounts">): AccountSetting<boolean, AgentSettings> {
+  return {
+    read: (accountId) => accounts.readOperatorsUpdateAgents(accountId),
+    set: (...change) => accounts.setOperatorsUpdateAgents(...change),
+    toResource: toSettings,
+  };
 }
 
 function toSettings(mayUpdate: boolean): Resource<AgentSettings> {

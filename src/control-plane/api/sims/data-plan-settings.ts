@@ -1,20 +1,14 @@
+import type { Store } from "../../store/store.ts";
+import { type AccountSetting, changeSetting } from "../account/change-setting.ts";
 import {
   type DataPlanSettings,
   dataPlanSettingsSchema,
   type PlanDeployments,
 } from "../../../protocol/assets/data-plan.ts";
 import { accountOf } from "../auth.ts";
-import {
-  changeResource,
-  ifMatchHeaders,
-  preconditionOf,
-  type Resource,
-  sendResource,
-  stateOf,
-} from "../conditional-requests.ts";
+import { ifMatchHeaders, type Resource, sendResource, stateOf } from "../conditional-requests.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
-import { auditOf } from "../people/audit-entry.ts";
 
 const PATH = "/v1/data-plan-settings";
 const SETTINGS = json("The settings.", dataPlanSettingsSchema);
@@ -53,19 +47,21 @@ export function changeDataPlanSettings(api: Api, { store, deployments: delivery,
       },
     },
     async (request, reply): Promise<DataPlanSettings> => {
-      const accountId = accountOf(request);
       const { deployments } = request.body;
-      const details = { fields: ["deployments"], deployments };
-      const entry = auditOf(request, clock, { action: "settings.changed", details });
-      const present = async () => toSettings(await store.dataPlans.readDeployments(accountId));
-      const precondition = preconditionOf(request, (current: PlanDeployments) => toSettings(current).state);
-      await changeResource(reply, present, () =>
-        store.dataPlans.setDeployments(accountId, deployments, entry, precondition),
-      );
+      const change = { value: deployments, details: request.body };
+      const settings = await changeSetting(request, reply, clock, settingOf(store), change);
       if (deployments !== "wait") delivery.deliverHeld();
-      return sendResource(reply, toSettings(deployments));
+      return settings;
     },
   );
+}
+
+function settingOf({ dataPlans }: Pick<Store, "dataPlans">): AccountSetting<PlanDeployments, DataPlanSettings> {
+  return {
+    read: (accountId) => dataPlans.readDeployments(accountId),
+    set: (...change) => dataPlans.setDeployments(...change),
+    toResource: toSettings,
+  };
 }
 
 function toSettings(deployments: PlanDeployments): Resource<DataPlanSettings> {
