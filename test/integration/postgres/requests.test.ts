@@ -13,10 +13,13 @@ import {
 import { testConditionalResources } from "../../support/openapi/conditional-resources.ts";
 import { postgresUnavailableReason } from "../../support/postgres.ts";
 import { PostgresDatabases } from "../../support/postgres-store.ts";
+import { waitFor } from "../../support/wait-for.ts";
 
 const reason = await postgresUnavailableReason();
 
 const TABLES = "SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename";
+
+const WAITING_ROLLOUTS = String.raw`SELECT 1 FROM account_events WHERE event::text ~ 'waits_for_people"\s*:\s*true'`;
 
 /** Columns of account events: on PostgreSQL an event has its id once it is told, a moment after it was stored. */
 const NUMBERED_LATER = ["id", "last_id", "removed_to"];
@@ -71,6 +74,11 @@ describe.skipIf(reason !== undefined)(`requests on PostgreSQL${reason === undefi
 
     test("changes nothing with a tag that is not the present one, and is carried out once with a key", async () => {
       const walk = await AccountWalk.start(control);
+      // The rollout that the walk has begun comes to wait for its held asset by itself.
+      await waitFor("the rollout to wait for people", async () => {
+        const { rows } = await pool.query(WAITING_ROLLOUTS);
+        return rows.length > 0;
+      });
       await walk.expectConditions(stored);
       await walk.expectRepetitions(stored);
     });
