@@ -59,7 +59,8 @@ export class Cleaner {
   readonly #options: CleanerOptions;
   readonly #pulled: PulledImages;
   readonly #kept: KeptImages;
-  readonly #unreachableSince = new Map<string, number>();
+  /** When the registry of an image could not be reached last, monotonic milliseconds, by the image's id. */
+  readonly #failedAt = new Map<string, number>();
   #running: Promise<unknown> = Promise.resolve();
 
   constructor(options: CleanerOptions) {
@@ -148,15 +149,15 @@ export class Cleaner {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const { clock, logger } = this.#options;
-    const failedAt = this.#unreachableSince.get(id);
+    const failedAt = this.#failedAt.get(id);
     if (!isRequested && failedAt !== undefined && clock.monotonic() - failedAt < REGISTRY_RETRY_DELAY_MS)
       return "its registry was asked today";
     const obstacle = await this.#findPullObstacle(reference, image, signal);
     if (obstacle === undefined) {
-      this.#unreachableSince.delete(id);
+      this.#failedAt.delete(id);
       return undefined;
     }
-    this.#unreachableSince.set(id, clock.monotonic());
+    this.#failedAt.set(id, clock.monotonic());
     logger.info(
       { image: reference, reason: obstacle },
       "an image that no app needs is kept: it could not be pulled again now",

@@ -52,7 +52,7 @@ export class Reporter {
   /** When it became due. */
   #dueSinceMs: number;
   #lookedAtMs = -Infinity;
-  /** A deployment has ended: the rate limit does not apply. */
+  /** A deployment has ended, or the agent can no longer, or again, keep its state: the rate limit does not apply. */
   #isUrgent = true;
   #hasEnded = false;
   #isRateLimited = false;

@@ -30,7 +30,7 @@ const UNTOLD_INTERVAL_MS = 10_000;
 /** Pause between two looks at an account; longer for one of which much is the matter. */
 const ACCOUNT_INTERVAL_MS = 2_000;
 const MAX_ACCOUNT_INTERVAL_MS = 30_000;
-/** Each of as many conditions that hold adds one such pause. */
+/** For each so many conditions that hold, the pause is longer by one `ACCOUNT_INTERVAL_MS`. */
 const PER_INTERVAL = 5_000;
 /** Devices are looked at for their habits as often. */
 const HABITS_INTERVAL_MS = 60_000;

@@ -117,6 +117,7 @@ export function begin(request: NewDeployment, facts: RequestFacts, time: ChangeT
   const first = appendEvent(fresh, receivedEvent(fresh), fresh.createdAtMs);
   if (!first) throw new Error("a new deployment did not accept its first event");
   const received = withChange(fresh, first);
+  // Its first event is part of the creation, which is one write, and so one version.
   const deployment = { ...received.after, version: fresh.version };
   const change = onRequest(deployment, facts, time.nowMs);
   const changed = change && withChange(deployment, completeChange(deployment, change, time));
@@ -246,7 +247,7 @@ function effectsOf(
   const dueMs = nextDueMs(after);
   if (dueMs !== undefined) effects.push({ kind: "arm_deadline", dueMs });
   if (acknowledgedAtMsOf(after) !== undefined || isFinished(after)) effects.push({ kind: "drop_credentials" });
-  // The holder of the session looks after a device that has not responded, too.
+  // What began to wait again has been on its way already: its delivery is what it was, and only the wake tells the holder.
   const waitsAnew = after.state.kind === "waiting" && after.state !== before?.state;
   const delivery = deliveryOf(after);
   const mustDeliver = waitsAnew || delivery !== (before && deliveryOf(before));

@@ -2,6 +2,7 @@ import { appSpecSchema } from "../../protocol/apps/app-spec.ts";
 import { appFileUpdates } from "../../protocol/apps/app-files.ts";
 import {
   type AppDocument,
+  entriesByKey,
   entriesOf,
   fieldsInForce as knownFieldsInForce,
   KNOWN_FIELDS,
@@ -28,6 +29,7 @@ export function unknownFields(app: AppDocument): string[] {
 }
 
 type Entry = Readonly<Record<string, unknown>>;
+type Entries = ReadonlyMap<string, Entry>;
 
 /** One difference between an app and its file. */
 export interface FieldChange {
@@ -50,16 +52,6 @@ export interface DiffOptions {
 /** Fields that are compared by their own fields. */
 const OBJECTS = new Set(["healthcheck", "sysctls", "labels", "log"]);
 
-/** Lists, and what identifies an entry. */
-const LISTS: Readonly<Record<string, (entry: Entry) => string>> = {
-  ports: ({ target_port, protocol = "tcp" }) => `${String(target_port)}/${String(protocol)}`,
-  volumes: ({ target }) => String(target),
-  devices: ({ local, target = local }) => String(target),
-  tmpfs: ({ target }) => String(target),
-  ulimits: ({ name }) => String(name),
-  extra_hosts: ({ name }) => String(name),
-};
-
 /**
  * Returns what must change for an app to be as desired, in the order of the specification. Omitted fields and their
  * defaults are equal, and the order of a list's entries is not compared. An app stays in the project that it was applied
@@ -73,10 +65,11 @@ export function diffApp(current: AppDocument, desired: AppDocument, options: Dif
   return KNOWN_FIELDS.flatMap((field) => {
     const [old, next] = [before[field], after[field]];
     if (field === "project" && next === undefined) return [];
-    if (field === "environments") return diffVariables(entriesOf(old), entriesOf(next), options);
-    if (field === "files") return diffFiles(entriesOf(old), entriesOf(next));
-    const identify = LISTS[field];
-    if (identify) return diffEntries(field, byKey(entriesOf(old), identify), byKey(entriesOf(next), identify));
+    const [entries, nextEntries] = [entriesByKey(field, old), entriesByKey(field, next)];
+    if (entries && nextEntries) {
+      if (field === "environments") return diffVariables(entries, nextEntries, options);
+      return field === "files" ? diffFiles(entries, nextEntries) : diffEntries(field, entries, nextEntries);
+    }
     if (OBJECTS.has(field)) return diffEntries(field, fieldsOf(old), fieldsOf(next));
     const changes = diffValue(field, old, next);
     if (field === "image" && changes.length === 0 && asksRegistry(desired)) return [IMAGE_CHECK];
@@ -116,9 +109,7 @@ function diffEntries(
 }
 
 /** Contents are compared by their hashes, which the device does not report of secrets. */
-function diffFiles(before: readonly Entry[], after: readonly Entry[]): FieldChange[] {
-  const identify = ({ target }: Entry): string => String(target);
-  const [old, next] = [byKey(before, identify), byKey(after, identify)];
+function diffFiles(old: Entries, next: Entries): FieldChange[] {
   return [...new Set([...old.keys(), ...next.keys()])].flatMap((key): FieldChange[] => {
     const changes = diffValue(`files.${key}`, old.get(key), next.get(key));
     const isSecret = old.get(key)?.["secret"] === true && next.get(key)?.["secret"] === true;
@@ -134,9 +125,7 @@ function diffValue(field: string, old: unknown, next: unknown): FieldChange[] {
   return [{ field, change: "change", old, new: next }];
 }
 
-function diffVariables(before: readonly Entry[], after: readonly Entry[], options: DiffOptions): FieldChange[] {
-  const identify = ({ key }: Entry): string => String(key);
-  const [old, next] = [byKey(before, identify), byKey(after, identify)];
+function diffVariables(old: Entries, next: Entries, options: DiffOptions): FieldChange[] {
   return [...new Set([...old.keys(), ...next.keys()])].flatMap((key) =>
     diffVariable(`environments.${key}`, old.get(key), next.get(key), options),
   );
@@ -165,22 +154,6 @@ function withoutValues({ field, change }: FieldChange): FieldChange {
 
 function withNote(change: FieldChange, isSecret: boolean): FieldChange {
   return { ...change, note: isSecret ? "secret" : "value not shown; --reveal shows it" };
-}
-
-/** Entries by what identifies them. Further entries of one key, as two host ports of one port, get a number. */
-function byKey(entries: readonly Entry[], identify: (entry: Entry) => string): Map<string, Entry> {
-  const found = new Map<string, Entry>();
-  for (const entry of entries.toSorted((one, other) => compare(JSON.stringify(one), JSON.stringify(other)))) {
-    const key = identify(entry);
-    let unused = key;
-    for (let number = 2; found.has(unused); number++) unused = `${key}#${number}`;
-    found.set(unused, entry);
-  }
-  return found;
-}
-
-function compare(one: string, other: string): number {
-  return one < other ? -1 : Number(one > other);
 }
 
 function fieldsOf(value: unknown): Map<string, unknown> {

@@ -99,6 +99,7 @@ export class StreamConnection implements Disposable {
     try {
       await new Promise<void>((resolve, reject) => {
         socket.once("open", () => resolve());
+        // Stays for the life of the socket: an error without a listener ends the process. A later one settles nothing here.
         socket.on("error", (error) => reject(toNetworkFailure(baseUrl, error)));
         socket.once("unexpected-response", (_request, response) => {
           toRefusal(response).then(reject, reject);

@@ -31,6 +31,18 @@ const CANONICAL: Readonly<Record<string, (entry: Entry) => Entry>> = {
   }),
 };
 
+/** What tells one entry of a list from the others, of the lists whose entries are compared one by one. */
+const IDENTITIES: Readonly<Record<string, (entry: Entry) => string>> = {
+  environments: ({ key }) => String(key),
+  files: ({ target }) => String(target),
+  ports: ({ target_port, protocol = "tcp" }) => `${String(target_port)}/${String(protocol)}`,
+  volumes: ({ target }) => String(target),
+  devices: ({ local, target = local }) => String(target),
+  tmpfs: ({ target }) => String(target),
+  ulimits: ({ name }) => String(name),
+  extra_hosts: ({ name }) => String(name),
+};
+
 /**
  * Returns the fields of an app that differ from their defaults, in the form in which equal fields are equal. Fields that this
  * version does not know are left out. Files must be described as the device reports them.
@@ -46,6 +58,27 @@ export function fieldsInForce(app: AppDocument): AppDocument {
 function withCanonicalOptions(spec: AppSpec): AppDocument {
   const others = Object.entries(spec).filter(([field]) => !Object.hasOwn(containerOptions, field));
   return { ...Object.fromEntries(others), ...canonicalOptions(spec) };
+}
+
+/**
+ * Returns the entries of a list by what identifies them; `undefined` if the field is compared whole. Further entries of one
+ * key, as two host ports of one port, get a number.
+ */
+export function entriesByKey(field: string, value: unknown): ReadonlyMap<string, Entry> | undefined {
+  const identify = IDENTITIES[field];
+  if (identify === undefined) return undefined;
+  const found = new Map<string, Entry>();
+  for (const entry of entriesOf(value).toSorted((one, other) => compare(JSON.stringify(one), JSON.stringify(other)))) {
+    const key = identify(entry);
+    let unused = key;
+    for (let number = 2; found.has(unused); number++) unused = `${key}#${number}`;
+    found.set(unused, entry);
+  }
+  return found;
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : Number(one > other);
 }
 
 /** The entries of a list as objects. */

@@ -46,7 +46,6 @@ export interface HostCapacity {
   readonly cpus: number;
 }
 
-/** The device as far as the checks depend on it. */
 interface InstalledApp {
   readonly name: string;
   readonly hostPorts: readonly HostPort[];
@@ -54,6 +53,7 @@ interface InstalledApp {
   readonly named?: NamedOnNetworks & { readonly project?: string | undefined };
 }
 
+/** The device as far as the checks depend on it. */
 export interface HostState {
   readonly containers: readonly OtherContainer[];
   /** Installed apps, running or not: they start again after a reboot. */

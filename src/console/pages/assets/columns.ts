@@ -7,21 +7,7 @@ export interface Column {
   readonly share: number;
 }
 
-export const COLUMN_IDS = [
-  "name",
-  "serial",
-  "link",
-  "attention",
-  "status",
-  "type",
-  "tags",
-  "agent",
-  "sims",
-  "created",
-] as const;
-export type ColumnId = (typeof COLUMN_IDS)[number];
-
-export const COLUMNS: readonly Column[] = [
+const TABLE = [
   { id: "name", label: "Name", minWidth: 12, share: 2 },
   { id: "serial", label: "Serial number", minWidth: 10, share: 1.2 },
   { id: "link", label: "Link", minWidth: 10, share: 1 },
@@ -32,7 +18,12 @@ export const COLUMNS: readonly Column[] = [
   { id: "agent", label: "Agent", minWidth: 6.5, share: 0 },
   { id: "sims", label: "SIMs", minWidth: 6.5, share: 0 },
   { id: "created", label: "Registered", minWidth: 8, share: 0 },
-];
+] as const;
+
+export type ColumnId = (typeof TABLE)[number]["id"];
+/** In the order of display. */
+export const COLUMNS: readonly Column[] = TABLE;
+export const COLUMN_IDS: readonly ColumnId[] = COLUMNS.map(({ id }) => id);
 
 export const DEFAULT_COLUMNS: readonly ColumnId[] = ["name", "serial", "link", "attention", "status", "type", "agent"];
 

@@ -13,7 +13,8 @@ import {
 } from "../../../protocol/fleets/revision.ts";
 import { pageQuerySchema } from "../../../protocol/people/users.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
-import { diffRevisions, type Revision, type RevisionContent } from "../../core/fleets/fleet.ts";
+import { diffRevisions } from "../../core/fleets/compare-apps.ts";
+import type { Revision, RevisionContent } from "../../core/fleets/fleet.ts";
 import { maskDeclaredSecrets, maskSpec } from "../../core/mask-spec.ts";
 import { openContent } from "../../fleets/revision-content.ts";
 import { principalFields } from "../../accounts/principal.ts";

@@ -170,7 +170,7 @@ function keepAlert(
     clearSinceMs === undefined ? [] : [{ kind: "clear", id, clearSinceMs: undefined }];
   if (state === "firing") return again;
   const isInhibited = observation.isAway && INHIBITED_WHILE_AWAY.has(condition);
-  if (isInhibited || nowMs - sinceMs < rule.forMs) return again;
+  if (isInhibited || nowMs - sinceMs < requiredMs({ observation, rule })) return again;
   return [...again, { kind: "fire", id, severity: rule.severity }];
 }
 

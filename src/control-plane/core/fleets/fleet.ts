@@ -2,8 +2,6 @@ import type { OnDrift } from "../../../protocol/fleets/fleet.ts";
 import type { RolloutStrategy } from "../../../protocol/fleets/rollout-strategy.ts";
 import type { AppReport } from "../../../protocol/apps/app-report.ts";
 import type { AppDependency, AppliedApp } from "../../../protocol/apps/apply.ts";
-import { fieldsInForce, KNOWN_FIELDS } from "../../../protocol/apps/fields-in-force.ts";
-import type { RevisionDiff } from "../../../protocol/fleets/revision.ts";
 
 /** One set of apps that is brought to every asset its selector matches. Times are Unix milliseconds. */
 export interface Fleet {
@@ -97,7 +95,7 @@ export function unknownRevision(
 }
 
 /** An app of a revision: its whole specification with an image by digest, or that it is not to be there. */
-type RevisionEntry =
+export type RevisionEntry =
   | { readonly app: AppliedApp; readonly depends_on: readonly AppDependency[] }
   | { readonly absent: string };
 
@@ -167,74 +165,4 @@ export function goalOf(
 /** Whether apps have to be removed to reach the goal. */
 export function removesApps({ apps }: Pick<Goal, "apps">): boolean {
   return apps.some((entry) => "absent" in entry);
-}
-
-type AppDiff = RevisionDiff["apps"][number];
-
-/** What identifies an entry of a list, for the lists whose entries have a name of their own. */
-const IDENTITY: Readonly<Record<string, string>> = {
-  environments: "key",
-  volumes: "target",
-  files: "target",
-  tmpfs: "target",
-  devices: "local",
-};
-
-/** Returns what differs between two revisions, by the names of apps and fields. Never has values. */
-export function diffRevisions(from: RevisionContent, to: RevisionContent): readonly AppDiff[] {
-  const [before, after] = [byName(from), byName(to)];
-  const names = [...new Set([...before.keys(), ...after.keys()])].toSorted();
-  return names.map((app) => Object.assign({ app }, changeOf(before.get(app), after.get(app))));
-}
-
-function byName({ apps }: RevisionContent): ReadonlyMap<string, RevisionEntry> {
-  return new Map(apps.map((entry) => [nameOf(entry), entry]));
-}
-
-function changeOf(before: RevisionEntry | undefined, after: RevisionEntry | undefined): Omit<AppDiff, "app"> {
-  if (after === undefined) return { change: "not_named", fields: [] };
-  if ("absent" in after) return { change: before && "absent" in before ? "same" : "removed", fields: [] };
-  if (before === undefined || "absent" in before) return { change: "added", fields: [] };
-  const dependencies = isSame(before.depends_on, after.depends_on) ? [] : ["depends_on"];
-  const fields = [...diffApps(before.app, after.app), ...dependencies];
-  return { change: fields.length === 0 ? "same" : "changed", fields };
-}
-
-function diffApps(before: AppliedApp, after: AppliedApp): string[] {
-  const [one, other] = [withFiles(before), withFiles(after)];
-  return ["files", ...KNOWN_FIELDS.filter((field) => field !== "files")].flatMap((field) => {
-    if (isSame(one[field], other[field])) return [];
-    const identity = IDENTITY[field];
-    return identity === undefined ? [field] : diffEntries(field, identity, one[field], other[field]);
-  });
-}
-
-/** Files are compared as they were requested, with their contents. */
-function withFiles({ files = [], ...app }: AppliedApp): Readonly<Record<string, unknown>> {
-  return { ...fieldsInForce(app), ...(files.length > 0 && { files }) };
-}
-
-/** Names the entries that differ; the list itself if it is only their order. */
-function diffEntries(field: string, identity: string, before: unknown, after: unknown): string[] {
-  const [one, other] = [entriesBy(identity, before), entriesBy(identity, after)];
-  const names = [...new Set([...one.keys(), ...other.keys()])];
-  const changed = names.filter((name) => !isSame(one.get(name), other.get(name)));
-  return changed.length === 0 ? [field] : changed.toSorted().map((name) => `${field}.${name}`);
-}
-
-function entriesBy(identity: string, list: unknown): ReadonlyMap<string, unknown> {
-  const entries = Array.isArray(list) ? (list as readonly Readonly<Record<string, unknown>>[]) : [];
-  return new Map(entries.map((entry) => [String(entry[identity]), entry]));
-}
-
-function isSame(one: unknown, other: unknown): boolean {
-  return textOf(one) === textOf(other);
-}
-
-/** Returns the value as text in which the order of an object's fields does not matter. */
-function textOf(value: unknown): string {
-  return JSON.stringify(value, (_key, part: unknown) => {
-    if (typeof part !== "object" || part === null || Array.isArray(part)) return part;
-    return Object.fromEntries(Object.entries(part).toSorted(([one], [other]) => (one < other ? -1 : 1)));
-  });
 }

@@ -4,10 +4,7 @@ import type { AppliedApp } from "../../../protocol/apps/apply.ts";
 import type { ReportFacts, TargetFacts } from "./target-decision.ts";
 import { fleetMark, type Goal, nameOf } from "./fleet.ts";
 import { needsAgent } from "./required-agent.ts";
-import { type AppFile, appFileUpdates } from "../../../protocol/apps/app-files.ts";
-import { type AppDocument, fieldsInForce, KNOWN_FIELDS } from "../../../protocol/apps/fields-in-force.ts";
-import { parseImageReference } from "../../../protocol/apps/image-reference.ts";
-import { normalizePath } from "../../../protocol/values/normalize-path.ts";
+import { compareSpec } from "./compare-apps.ts";
 
 /** What a device runs, compared with what it is to run. */
 export type Verdict =
@@ -161,13 +158,6 @@ function describeDown({ name, state, restarts, last_exit: exit }: AppReport): st
   return `${name} is ${state}${told.length > 0 ? `: ${told.join(", ")}` : ""}.`;
 }
 
-/** The group of the app is the fleet's, and `pull` does not say what runs. */
-const NOT_COMPARED: ReadonlySet<string> = new Set(["image", "project", "pull"]);
-
-const COMPARED = KNOWN_FIELDS.filter((name) => !NOT_COMPARED.has(name));
-
-type Entry = Readonly<Record<string, unknown>>;
-
 /** Who changed an app, as far as its device knows. */
 type ChangedBy = NonNullable<AppReport["changed"]>["by"];
 
@@ -270,81 +260,4 @@ function changeOf(kind: Difference["kind"], report: AppReport): Pick<Difference,
     return { by: undefined, sinceMs: undefined };
   const by = last.deployment_id.startsWith(LOCAL_DEPLOYMENT) ? "local" : "api";
   return { by, sinceMs: last.finished_at === null ? undefined : last.finished_at * 1000 };
-}
-
-function compareSpec(app: AppliedApp, report: AppReport): string | undefined {
-  if (!runsImage(app.image, report)) return `${app.name} has another image: ${report.image}`;
-  // Left out of reports that would be too large.
-  if (Object.keys(report.spec).length === 0) return undefined;
-  const [wanted, found] = [textsOf(app), textsOf(report.spec)];
-  const fields = COMPARED.filter((name) => wanted.get(name) !== found.get(name));
-  return fields.length === 0 ? undefined : `${app.name} differs in ${fields.join(", ")}`;
-}
-
-type Texts = ReadonlyMap<string, string | undefined>;
-
-/** Most specifications whose texts are kept, and the length of the longest. Devices of a fleet report the same ones. */
-const MAX_KEPT_TEXTS = 256;
-const MAX_KEPT_LENGTH = 16_384;
-const KEPT_TEXTS = new Map<string, Texts>();
-
-/** Returns the fields of an app as they are compared, by name. */
-function textsOf(app: AppDocument): Texts {
-  const key = JSON.stringify(app);
-  const known = KEPT_TEXTS.get(key);
-  if (known) return known;
-  const fields = comparable(app);
-  const texts = new Map(COMPARED.map((name) => [name, textOf(fields[name])]));
-  if (KEPT_TEXTS.size >= MAX_KEPT_TEXTS) KEPT_TEXTS.clear();
-  if (key.length <= MAX_KEPT_LENGTH) KEPT_TEXTS.set(key, texts);
-  return texts;
-}
-
-/** The same digest is the same image, whatever tag it was deployed by. */
-function runsImage(image: string, report: AppReport): boolean {
-  const digest = parseImageReference(image)?.digest;
-  return report.image === image || (digest !== undefined && report.image_digest === digest);
-}
-
-function comparable(app: AppDocument): AppDocument {
-  const fields = fieldsInForce({ ...app, files: filesOf(app["files"]) });
-  const environments = entriesOf(fields["environments"]).map(({ key, secret }) => [key, secret === true]);
-  return { ...fields, environments, files: entriesOf(fields["files"]).map(comparableFile) };
-}
-
-/** Brings the files of a request to the form of reports; the hash is not known. */
-function filesOf(files: unknown): unknown {
-  const requested = appFileUpdates.safeParse(files);
-  if (!requested.success) return files ?? [];
-  return requested.data.map(describeFile);
-}
-
-function describeFile({ target, mode, owner, secret }: AppFile): Entry {
-  const group = owner?.includes(":") === false ? `:${owner}` : "";
-  return {
-    target: normalizePath(target),
-    size: 0,
-    mode: (mode ?? (secret ? "400" : "444")).padStart(4, "0"),
-    ...(owner !== undefined && { owner: `${owner}${group}` }),
-    ...(secret === true && { secret }),
-  };
-}
-
-function comparableFile({ target, mode, owner, secret }: Entry): Entry {
-  return { target, mode, owner, secret: secret === true };
-}
-
-function entriesOf(value: unknown): readonly Entry[] {
-  return Array.isArray(value)
-    ? value.filter((entry): entry is Entry => typeof entry === "object" && entry !== null)
-    : [];
-}
-
-/** Returns the value as text in which the order of an object's fields does not matter. */
-function textOf(value: unknown): string | undefined {
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  return JSON.stringify(value, (_key, part: unknown) => {
-    if (typeof part !== "object" || part === null || Array.isArray(part)) return part;
-    return Object.fromEntries(Object.entries(part).toSorted(([one], [other]) => (one < other ? -1 : 1)));
-  });
 }
