@@ -11,7 +11,8 @@ import { engineSocket } from "./engine-socket.ts";
 import { median, milliseconds, paired } from "./measure.ts";
 import { processorMs, residentBytes } from "./process-usage.ts";
 import { type Bench, type Row, atMost, inMegabytes, inMilliseconds } from "./result.ts";
-import { deployed, startSystem, type System } from "./system.ts";
+import { change } from "../../scripts/system/client.ts";
+import { deployed, startSystem, succeeded, type System } from "./system.ts";
 
 const MEGABYTES = 100;
 /** Megabytes after which each connection is cut, and the maximum traffic as a multiple of the image size. */
@@ -113,7 +114,7 @@ class PullBench {
   /** Bytes received over a link of this kind. */
   async wire(weather: LinkConditions): Promise<number> {
     await using link = await this.#link(weather);
-    await this.#deploy(link, this.#name, () => Promise.resolve());
+    await this.#deploy(link, this.#name);
     return link.received;
   }
 
@@ -152,7 +153,7 @@ class PullBench {
       rounds,
       async () => {
         await using link = await this.#link({});
-        return await milliseconds(() => this.#deploy(link, this.#name, () => Promise.resolve()));
+        return await this.#deploy(link, this.#name);
       },
       async () => {
         await using link = await this.#link({});
@@ -171,12 +172,24 @@ class PullBench {
     return LossyLink.to(this.#registry.port, { bytesPerSecond: GOOD, ...weather });
   }
 
-  /** @param then called while the image is present */
-  async #deploy(link: LossyLink, name: string, then: () => Promise<void>): Promise<void> {
+  /**
+   * Deploys an app with the image, and removes both. Returns how long the deployment took, in milliseconds. Rejects if the image of
+   * 100 MB was not fetched over the link.
+   *
+   * @param then called while the image is present
+   */
+  async #deploy(link: LossyLink, name: string, then: () => Promise<void> = () => Promise.resolve()): Promise<number> {
     const image = name.replace(this.#registry.host, link.host);
+    const { target } = this.#system;
+    const app = uniqueName("app");
     try {
-      await deployed(this.#system.target, { name: uniqueName("app"), image });
+      const tookMs = await milliseconds(() => deployed(target, { name: app, image }));
       await then();
+      if (name === this.#name && link.received < MEGABYTES * 1e6)
+        throw new Error(`the device had the image already: only ${link.received} bytes were received`);
+      // The agent makes a container anew that is removed behind its back, and the image would stay with it.
+      await succeeded(change(target, "DELETE", app));
+      return tookMs;
     } finally {
       await removeImage(this.#socket, image);
     }

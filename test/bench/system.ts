@@ -38,7 +38,18 @@ export async function startSystem(
 
 /** Deploys an app and waits for the end of the stream. Rejects unless it succeeds. */
 export async function deployed(target: Target, app: AppRequest): Promise<void> {
+  await succeeded(deploy(target, app));
+}
+
+/** Follows a deployment to its end. Rejects unless it succeeds. @param onEvent called with each event */
+export async function succeeded(
+  events: AsyncIterable<DeploymentEvent>,
+  onEvent: (event: DeploymentEvent) => void = () => {},
+): Promise<void> {
   let last: DeploymentEvent | undefined;
-  for await (const event of deploy(target, app)) last = event;
-  if (last?.status !== "Success") throw new Error(`deployment of ${app.name} failed: ${last?.message}`);
+  for await (const event of events) {
+    onEvent(event);
+    last = event;
+  }
+  if (last?.status !== "Success") throw new Error(`the deployment failed: ${last?.message}`);
 }

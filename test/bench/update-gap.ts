@@ -8,7 +8,7 @@ import { engineSocket } from "./engine-socket.ts";
 import { median, paired } from "./measure.ts";
 import { type Bench, atMost, inMilliseconds } from "./result.ts";
 import { change } from "../../scripts/system/client.ts";
-import { deployed, startSystem } from "./system.ts";
+import { deployed, startSystem, succeeded } from "./system.ts";
 
 const PROBE_INTERVAL_MS = 5;
 
@@ -38,7 +38,7 @@ export const updateGap: Bench = {
       quick ? 2 : 10,
       async () => {
         using watch = new Watch(ours);
-        for await (const event of change(system.target, "PATCH", name, { image: next() })) watch.note(event.step);
+        await succeeded(change(system.target, "PATCH", name, { image: next() }), ({ step }) => watch.note(step));
         return watch.longestGap();
       },
       async () => {
