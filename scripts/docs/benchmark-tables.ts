@@ -39,7 +39,7 @@ const resultsSchema = z.object({
     ),
   ),
 });
-type BenchmarkResults = z.output<typeof resultsSchema>;
+export type BenchmarkResults = z.output<typeof resultsSchema>;
 
 /** Parses the results of a run. Throws if they are not complete: the page has the figures of one run only. */
 export function parseBenchmarkResults(json: string): BenchmarkResults {
@@ -51,13 +51,12 @@ export function parseBenchmarkResults(json: string): BenchmarkResults {
   return parsed;
 }
 
-/** Returns what the generated sections of the page contain, by their names; none before the first run that was recorded. */
-export function benchmarkSections(): ReadonlyMap<string, string> {
-  return existsSync(BENCHMARK_RESULTS)
-    ? renderBenchmarks(parseBenchmarkResults(readFileSync(BENCHMARK_RESULTS, "utf8")))
-    : new Map();
+/** Returns the results of the run that is recorded; undefined before the first one. */
+export function recordedBenchmarks(): BenchmarkResults | undefined {
+  return existsSync(BENCHMARK_RESULTS) ? parseBenchmarkResults(readFileSync(BENCHMARK_RESULTS, "utf8")) : undefined;
 }
 
+/** Returns what the generated sections of docs/benchmarks.md contain, by their names. */
 export function renderBenchmarks({ machine, results }: BenchmarkResults): ReadonlyMap<string, string> {
   const { time, commit, cpu, cores, memory_bytes: memory, kernel, node, engine } = machine;
   const conditions =

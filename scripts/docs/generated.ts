@@ -6,10 +6,11 @@ import { ERRORS, type ErrorEntry } from "../../src/protocol/errors/errors.ts";
 import { rolloutStrategySchema } from "../../src/protocol/fleets/rollout-strategy.ts";
 import { composeReference } from "./compose-reference.ts";
 import { apiTypes } from "./api-types.ts";
-import { benchmarkSections } from "./benchmark-tables.ts";
+import { type BenchmarkResults, recordedBenchmarks, renderBenchmarks } from "./benchmark-tables.ts";
 import { configJsonSchema, configReference } from "./config-reference.ts";
 import { metricsReference } from "./metrics-reference.ts";
 import { manPage } from "./man-page.ts";
+import { readmeFigures } from "./readme-figures.ts";
 
 /**
  * A section of a document that is generated from the source. To add one: an entry below, and two markers in the page.
@@ -20,6 +21,8 @@ interface GeneratedSection {
   readonly generate: () => string;
 }
 
+const recorded = recordedBenchmarks();
+
 export const GENERATED_SECTIONS: readonly GeneratedSection[] = [
   { page: "docs/errors.md", name: "error-table", generate: errorTable },
   { page: "docs/configuration.md", name: "agent", generate: () => configReference(agentConfig) },
@@ -28,12 +31,17 @@ export const GENERATED_SECTIONS: readonly GeneratedSection[] = [
   { page: "docs/fleets.md", name: "strategy", generate: () => configReference(rolloutStrategySchema) },
   { page: "docs/service-monitoring.md", name: "metrics", generate: metricsReference },
   { page: "docs/configuration.md", name: "control", generate: () => configReference(controlConfig) },
-  ...[...benchmarkSections()].map(([name, content]) => ({
+  ...(recorded ? benchmarkSections(recorded) : []),
+];
+
+function benchmarkSections(results: BenchmarkResults): GeneratedSection[] {
+  const tables = [...renderBenchmarks(results)].map(([name, content]) => ({
     page: "docs/benchmarks.md",
     name,
     generate: () => content,
-  })),
-];
+  }));
+  return [...tables, { page: "README.md", name: "figures", generate: () => readmeFigures(results) }];
+}
 
 /** A file that is generated as a whole. */
 interface GeneratedFile {

@@ -20,9 +20,10 @@ describe("generated parts of the documentation", () => {
     expect(await readFile(file.path, "utf8")).toBe(await regenerateFile(file));
   });
 
-  it("docs/benchmarks.md has a place for each table of a run, and each of their benchmarks exists", async () => {
+  it("docs/benchmarks.md and README.md have a place for each table of a run, and each of their benchmarks exists", async () => {
     const page = await readFile("docs/benchmarks.md", "utf8");
     for (const name of ["conditions", ...Object.keys(BENCHMARK_TABLES)]) replaceSection(page, name, "");
+    replaceSection(await readFile("README.md", "utf8"), "figures", "");
     const sources = await Promise.all(sourceFiles("test/bench").map((path) => readFile(path, "utf8")));
     const names = new Set(
       sources.flatMap((text) => [...text.matchAll(/^ {2}name: "(.*)",$/gm)].map(([, name]) => name)),
