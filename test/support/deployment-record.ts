@@ -29,7 +29,7 @@ import { receivedEvent } from "../../src/control-plane/core/transitions.ts";
 export const T0 = 1_800_000_000_000;
 
 /** The state of a deployment from the request until its device acknowledges it. */
-export const SENDING: Sending = { kind: "sending", sentAtMs: T0 };
+export const SENDING: Sending = { kind: "sending", sendingSinceMs: T0 };
 
 export const SUCCEEDED: Ended = { kind: "ended", status: "Success", finishedAtMs: T0, progress: SENDING };
 
@@ -40,7 +40,7 @@ export function commandOf(action: DeploymentAction, spec: unknown = null): Comma
 
 /** Returns the state of a deployment that its device has acknowledged at this time. */
 export function acknowledged(acknowledgedAtMs = T0): Acknowledged {
-  return { kind: "acknowledged", acknowledgedAtMs, sentAtMs: T0 };
+  return { kind: "acknowledged", acknowledgedAtMs, sendingSinceMs: T0 };
 }
 
 /** Returns the state of a deployment with an uncertain outcome; `overdue` and `restored` end in a minute. */
@@ -102,7 +102,7 @@ export function expireDeadline(
 
 /** The time of one that was requested at another time than `T0` begins then. */
 function stateAt({ createdAtMs }: Partial<Deployment>): Partial<Deployment> {
-  return createdAtMs === undefined ? {} : { state: { kind: "sending", sentAtMs: createdAtMs } };
+  return createdAtMs === undefined ? {} : { state: { kind: "sending", sendingSinceMs: createdAtMs } };
 }
 
 /** Returns a deployment with its first event. */

@@ -52,7 +52,7 @@ export function pendingDeadlines(deployment: Deployment, ackTimeoutMs: number): 
   const isAwaited = state.kind === "uncertain" && state.uncertainty !== "asked";
   const untilMs = isAwaited && "untilMs" in state ? state.untilMs : deadlineAtMs;
   // The time of a deployment that has waited for its device begins when it is sent.
-  const sinceMs = isAwaited || progress.kind === "waiting" ? createdAtMs : progress.sentAtMs;
+  const sinceMs = isAwaited || progress.kind === "waiting" ? createdAtMs : progress.sendingSinceMs;
   const deadlines: Deadline[] = [{ kind: "finish", sinceMs, durationMs: untilMs - sinceMs }];
   if (isAwaited) return deadlines;
   if (cancelRequestedAtMs !== undefined) {
@@ -64,7 +64,7 @@ export function pendingDeadlines(deployment: Deployment, ackTimeoutMs: number): 
   } else if (progress.kind === "waiting") {
     deadlines.push({ kind: "device", sinceMs: createdAtMs, durationMs: (waitUntilMs ?? createdAtMs) - createdAtMs });
   } else if (progress.kind === "sending") {
-    deadlines.push({ kind: "acknowledge", sinceMs: progress.sentAtMs, durationMs: ackTimeoutMs });
+    deadlines.push({ kind: "acknowledge", sinceMs: progress.sendingSinceMs, durationMs: ackTimeoutMs });
   }
   return deadlines;
 }

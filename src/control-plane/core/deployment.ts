@@ -61,8 +61,8 @@ export type Progress = Waiting | Sending | Acknowledged;
 /** Its client waits for the device. */
 export interface Waiting {
   readonly kind: "waiting";
-  /** When the command was sent before it waited again, so that the device may have it; `undefined`: it was never sent. */
-  readonly sentAtMs: number | undefined;
+  /** Since when it was to be sent before it waited again, so that the device may have it; `undefined`: it has only waited. */
+  readonly sendingSinceMs: number | undefined;
 }
 
 /**
@@ -70,15 +70,15 @@ export interface Waiting {
  */
 export interface Sending {
   readonly kind: "sending";
-  /** Since when the device should acknowledge it: since the request, or since the wait for the device has ended. */
-  readonly sentAtMs: number;
+  /** Since the request, or since the wait for its device has ended. The time to acknowledge it runs from here. */
+  readonly sendingSinceMs: number;
 }
 
 /** The device has stored the command. */
 export interface Acknowledged {
   readonly kind: "acknowledged";
   readonly acknowledgedAtMs: number;
-  readonly sentAtMs: number;
+  readonly sendingSinceMs: number;
 }
 
 /**
@@ -182,7 +182,7 @@ export function newDeployment({ nowMs, timeoutMs, waitMs, ...given }: NewDeploym
   return {
     ...given,
     version: 1,
-    state: { kind: "sending", sentAtMs: nowMs },
+    state: { kind: "sending", sendingSinceMs: nowMs },
     createdAtMs: nowMs,
     deadlineAtMs: nowMs + timeoutMs,
     waitUntilMs: waitMs === undefined ? undefined : nowMs + waitMs,
@@ -241,7 +241,7 @@ export function uncertaintyOf({ state }: Stateful): Uncertainty | undefined {
 
 /** Whether the device cannot have it: it has only waited since the request. */
 export function wasNeverSent(progress: Progress): boolean {
-  return progress.kind === "waiting" && progress.sentAtMs === undefined;
+  return progress.kind === "waiting" && progress.sendingSinceMs === undefined;
 }
 
 /** Returns an open state in which the command has come this far. */

@@ -87,7 +87,11 @@ export function acknowledge(deployment: Deployment, nowMs: number, epoch: number
   const sent = { ...deployment, ...endWait(deployment, nowMs) };
   const progress = progressOf(sent);
   if (sent.state.kind === "ended" || progress.kind !== "sending") return undefined;
-  const acknowledged = { kind: "acknowledged", acknowledgedAtMs: nowMs, sentAtMs: progress.sentAtMs } as const;
+  const acknowledged = {
+    kind: "acknowledged",
+    acknowledgedAtMs: nowMs,
+    sendingSinceMs: progress.sendingSinceMs,
+  } as const;
   const held = { ...sent, state: withProgress(sent.state, acknowledged) };
   const { state, deadlineAtMs } = { ...held, ...clearUncertainty(held, nowMs) };
   const connection = laterConnection(deployment.connection, connectedIn(epoch));

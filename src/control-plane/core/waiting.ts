@@ -10,7 +10,7 @@ import { appendEvent } from "./event-log.ts";
 function timeoutMs(deployment: Deployment): number {
   const { deadlineAtMs, waitUntilMs, createdAtMs } = deployment;
   const progress = progressOf(deployment);
-  const sinceMs = progress.kind === "waiting" ? waitUntilMs : progress.sentAtMs;
+  const sinceMs = progress.kind === "waiting" ? waitUntilMs : progress.sendingSinceMs;
   return deadlineAtMs - (sinceMs ?? createdAtMs);
 }
 
@@ -30,31 +30,31 @@ export function waitAgainForDevice(
   nowMs: number,
   waiting: string,
 ): DeploymentChange | undefined {
-  return wait(deployment, nowMs, waiting, progressOf(deployment).sentAtMs ?? deployment.createdAtMs);
+  return wait(deployment, nowMs, waiting, progressOf(deployment).sendingSinceMs ?? deployment.createdAtMs);
 }
 
 function wait(
   deployment: Deployment,
   nowMs: number,
   waiting: string,
-  sentAtMs: number | undefined,
+  sendingSinceMs: number | undefined,
 ): DeploymentChange | undefined {
   const { waitUntilMs } = deployment;
   if (waitUntilMs === undefined || waitUntilMs <= nowMs) return undefined;
   const message = `${waiting} until ${new Date(waitUntilMs).toISOString()}.`;
   const details = { waiting_for: "device", until: Math.floor(waitUntilMs / 1000) };
   const noted = appendEvent(deployment, { status: "Running", message, step: "received", details }, nowMs);
-  return { ...noted, fields: { ...noted?.fields, ...waitingFields(deployment, waitUntilMs, sentAtMs) } };
+  return { ...noted, fields: { ...noted?.fields, ...waitingFields(deployment, waitUntilMs, sendingSinceMs) } };
 }
 
 type WaitFields = Partial<Pick<Deployment, "state" | "deadlineAtMs">>;
 
 /** Returns the fields of a deployment that waits now. @param untilMs Unix milliseconds */
-export function waitingFields(deployment: Deployment, untilMs: number, sentAtMs?: number): WaitFields {
+export function waitingFields(deployment: Deployment, untilMs: number, sendingSinceMs?: number): WaitFields {
   const { state } = deployment;
   if (state.kind === "ended") return {};
   return {
-    state: withProgress(state, { kind: "waiting", sentAtMs }),
+    state: withProgress(state, { kind: "waiting", sendingSinceMs }),
     deadlineAtMs: untilMs + timeoutMs(deployment),
   };
 }
@@ -64,7 +64,7 @@ export function endWait(deployment: Deployment, nowMs: number): WaitFields {
   const { state } = deployment;
   if (state.kind === "ended" || progressOf(deployment).kind !== "waiting") return {};
   return {
-    state: withProgress(state, { kind: "sending", sentAtMs: nowMs }),
+    state: withProgress(state, { kind: "sending", sendingSinceMs: nowMs }),
     deadlineAtMs: nowMs + timeoutMs(deployment),
   };
 }

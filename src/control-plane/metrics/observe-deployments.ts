@@ -103,7 +103,7 @@ export class DeploymentMetrics {
   }
 
   #count({ before, after }: DeploymentUpdate): void {
-    const sinceMs = progressOf(before).sentAtMs ?? before.createdAtMs;
+    const sinceMs = progressOf(before).sendingSinceMs ?? before.createdAtMs;
     const seconds = Math.max(0, this.#clock.now() - sinceMs) / 1000;
     if (acknowledgedAtMsOf(after) !== undefined && acknowledgedAtMsOf(before) === undefined) {
       this.#acknowledgements.observe(seconds);

@@ -31,7 +31,7 @@ export const CHANGED_COLUMNS: readonly ChangedColumn[] = [
     type: "SMALLINT",
     valueOf: (deployment) => (progressOf(deployment).kind === "waiting" ? 1 : 0),
   },
-  { name: "sent_at_ms", type: "BIGINT", valueOf: (deployment) => progressOf(deployment).sentAtMs },
+  { name: "sending_since_ms", type: "BIGINT", valueOf: (deployment) => progressOf(deployment).sendingSinceMs },
   { name: "finished_at_ms", type: "BIGINT", valueOf: finishedAtMsOf },
   { name: "delivery", type: "TEXT", valueOf: deliveryOf },
   { name: "finish_due_ms", type: "BIGINT", valueOf: ({ finishDueMs }) => finishDueMs },

@@ -29,7 +29,7 @@ export interface DeploymentRow {
   readonly cancel_requested_at_ms: number | null;
   readonly wait_until_ms: number | null;
   readonly is_waiting: 0 | 1;
-  readonly sent_at_ms: number | null;
+  readonly sending_since_ms: number | null;
   readonly finished_at_ms: number | null;
   readonly delivery: Delivery | null;
   readonly finish_due_ms: number | null;
@@ -73,7 +73,7 @@ const OWN_COLUMNS = [
   "cancel_requested_at_ms",
   "wait_until_ms",
   "is_waiting",
-  "sent_at_ms",
+  "sending_since_ms",
   "finished_at_ms",
   "delivery",
   "finish_due_ms",
@@ -108,7 +108,7 @@ const STATE_COLUMNS = [
   "deadline_at_ms",
   "acknowledged_at_ms",
   "is_waiting",
-  "sent_at_ms",
+  "sending_since_ms",
   "finished_at_ms",
   "delivery",
   "uncertainty",
@@ -158,13 +158,13 @@ function toState(row: StateRow): DeploymentState {
 }
 
 function toProgress(row: StateRow): Progress {
-  const sentAtMs = row.sent_at_ms ?? row.created_at_ms;
+  const sendingSinceMs = row.sending_since_ms ?? row.created_at_ms;
   if (row.acknowledged_at_ms !== null) {
-    return { kind: "acknowledged", acknowledgedAtMs: row.acknowledged_at_ms, sentAtMs };
+    return { kind: "acknowledged", acknowledgedAtMs: row.acknowledged_at_ms, sendingSinceMs };
   }
   return row.is_waiting === 1
-    ? { kind: "waiting", sentAtMs: row.sent_at_ms ?? undefined }
-    : { kind: "sending", sentAtMs };
+    ? { kind: "waiting", sendingSinceMs: row.sending_since_ms ?? undefined }
+    : { kind: "sending", sendingSinceMs };
 }
 
 export function toDeployment(row: DeploymentRow): Deployment {

@@ -250,7 +250,7 @@ export function accountEventsContract(harness: StoreHarness): void {
       if (!first) throw new Error("there is no first event");
       const initial = { ...deployment, lastSeq: 0, lastEvent: undefined, eventBytes: 0 };
       await createDeployment(store.deployments, initial, first, undefined, undefined, () => ({
-        fields: { state: { kind: "waiting", sentAtMs: undefined } },
+        fields: { state: { kind: "waiting", sendingSinceMs: undefined } },
       }));
       await updateDeployment(store.deployments, "dep_1", () => ({ fields: { state: SENDING } }));
       await updateDeployment(store.deployments, "dep_1", (current) => fail(current, T0 + 5, "InsufficientDisk"));
@@ -357,7 +357,7 @@ export function accountEventsContract(harness: StoreHarness): void {
       ];
       if (!first) throw new Error("there is no first event");
       await createDeployment(store.deployments, initial, first, undefined, undefined, () => ({
-        fields: { state: { kind: "waiting", sentAtMs: undefined } },
+        fields: { state: { kind: "waiting", sendingSinceMs: undefined } },
       }));
       const waiting = ["app_missing", "app_unhealthy", "update_waiting"];
       expect(await stateOf(store, uuid)).toMatchObject({ reasons: waiting });

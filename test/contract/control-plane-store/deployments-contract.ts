@@ -94,7 +94,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       const changed = await updateDeployment(store.deployments, created.id, (current) => ({
         ...appendEvent(current, { status: "Running", message: "x", step: "pulling" }, T0),
         fields: {
-          state: uncertain("restored", { kind: "waiting", sentAtMs: T0 + 8 }),
+          state: uncertain("restored", { kind: "waiting", sendingSinceMs: T0 + 8 }),
           cancelRequestedAtMs: T0 + 2,
           deadlineAtMs: T0 + 3,
           lastDeviceSeq: 4,

@@ -17,7 +17,7 @@ export function statisticsContract(harness: StoreHarness): void {
         dep_running: { state: acknowledged() },
         dep_running_too: { state: acknowledged() },
         dep_undelivered: {},
-        dep_waiting: { state: { kind: "waiting", sentAtMs: undefined } },
+        dep_waiting: { state: { kind: "waiting", sendingSinceMs: undefined } },
         dep_cancelling: { cancelRequestedAtMs: T0 },
         dep_uncertain: { state: uncertain("overdue") },
       };

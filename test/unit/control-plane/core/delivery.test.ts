@@ -179,7 +179,7 @@ test("in one session each thing is sent once, and nothing while the outcome is u
   expect(nextDelivery({ ...open, state: SENDING }, "command")).toBeUndefined();
   expect(nextDelivery({ ...cancelled, state: SENDING }, "command")).toBe("cancel");
   expect(nextDelivery({ ...cancelled, state: SENDING }, "cancel")).toBeUndefined();
-  const fromBackup = uncertain("backup", { kind: "waiting", sentAtMs: undefined });
+  const fromBackup = uncertain("backup", { kind: "waiting", sendingSinceMs: undefined });
   expect(nextDelivery({ ...open, state: fromBackup }, undefined)).toBeUndefined();
   expect(nextDelivery({ ...cancelled, state: fromBackup }, undefined)).toBeUndefined();
 });
@@ -191,7 +191,7 @@ test("what was cancelled before it was sent ends, and what the device may have i
 });
 
 test("a wait ends when the device is connected, and a silent device is probed once", () => {
-  const state = { kind: "waiting", sentAtMs: undefined } as const;
+  const state = { kind: "waiting", sendingSinceMs: undefined } as const;
   expect(nextDelivery({ ...open, state }, undefined)).toBe("end_wait");
   expect(nextDelivery({ ...open, state }, "command")).toBe("probe");
   expect(nextDelivery({ ...open, state }, "probe")).toBeUndefined();

@@ -99,7 +99,7 @@ test("those of an earlier process are measured anew, also if the clock was set b
   await using rig = await startDeadlineRig(clock);
   await rig.receive({ createdAtMs: T0 + YEARS_MS, deadlineAtMs: T0 + YEARS_MS + 900_000 });
   await rig.change({
-    state: { ...acknowledged(), sentAtMs: T0 + YEARS_MS },
+    state: { ...acknowledged(), sendingSinceMs: T0 + YEARS_MS },
     finishDueMs: undefined,
     replyDueMs: undefined,
   });

@@ -12,7 +12,7 @@ import type { DeploymentStore } from "../../../../src/control-plane/store/deploy
 import { StaleSessionError } from "../../../../src/control-plane/store/sessions.ts";
 import { acknowledged, failed, receivedDeployment, SENDING, uncertain } from "../../../support/deployment-record.ts";
 
-const WAITING: Waiting = { kind: "waiting", sentAtMs: undefined };
+const WAITING: Waiting = { kind: "waiting", sendingSinceMs: undefined };
 /** It has ended, and must be undone. */
 const CANCELLED = failed("DeploymentCancelled", "undo");
 

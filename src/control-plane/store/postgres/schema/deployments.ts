@@ -34,10 +34,10 @@ export const DEPLOYMENTS = /* sql */ `
     uncertain_until_ms BIGINT,
     event_bytes BIGINT NOT NULL DEFAULT 0,
     omitted_events INTEGER NOT NULL DEFAULT 0,
-    -- Waiting for a device. "sent_at_ms": when the command was last due to be sent; NULL: it has only waited so far.
+    -- Waiting for a device. "sending_since_ms": since when the command was last to be sent; NULL: it has only waited so far.
     wait_until_ms BIGINT,
     is_waiting SMALLINT NOT NULL DEFAULT 0 CHECK (is_waiting IN (0, 1)),
-    sent_at_ms BIGINT,
+    sending_since_ms BIGINT,
     -- What the instance that holds the device's session delivers to it; NULL: nothing.
     delivery TEXT COLLATE "C" CHECK (delivery IN ('command', 'cancel')),
     -- When deadlines expire, in service time. "due_at_ms" is the earlier one.
