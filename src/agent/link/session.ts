@@ -4,7 +4,7 @@ import { CLOSE_CODES } from "../../protocol/link/frames.ts";
 import { outcomeOfClose, outcomeOfHttpStatus, outcomeOfProxyStatus } from "../core/link/link-outcome.ts";
 import type { AttemptOutcome } from "../core/link/link-state.ts";
 import { explainNetworkError, isRemoteFailure } from "../core/net/network-error.ts";
-import { parseRetryAfter } from "../core/net/retry-after.ts";
+import { parseRetryAfter } from "../../lib/retry-after.ts";
 import type { Connect, ControlPlaneRoute } from "./connect.ts";
 import { CONNECTION_OVERHEAD_BYTES, estimateOverhead } from "../core/traffic/overhead.ts";
 import { type Channel, FrameHandler, type FrameHandlerOptions } from "./frame-handler.ts";

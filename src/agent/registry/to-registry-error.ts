@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { explainNetworkError } from "../core/net/network-error.ts";
-import { parseRetryAfter } from "../core/net/retry-after.ts";
+import { parseRetryAfter } from "../../lib/retry-after.ts";
 import { BodyTooLongError, readBody } from "../../lib/registry/read-body.ts";
 import { parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 import type { RegistryErrorKind } from "../core/error-kind.ts";

@@ -7,10 +7,9 @@ import type { Authorization } from "./authorization.ts";
 import { broken, malformed, refusal, silent, throttled, unreachable } from "./operator-errors.ts";
 import { OperatorOutage } from "./outage.ts";
 import { Pauses } from "./pauses.ts";
-import { readJson } from "./read-response.ts";
+import { askedPause, readJson } from "./read-response.ts";
 import { Refusals } from "./refusals.ts";
 import { type RequestRate, RequestRates } from "./request-rates.ts";
-import { parseRetryAfter } from "./retry-after.ts";
 import { SharedCalls } from "./shared-calls.ts";
 
 /** Requests at a time to one account of an operator. */
@@ -188,10 +187,10 @@ export class OperatorHttp {
       signal: limit.signal,
     };
     const response = await this.#outage.watch(() => fetch(url, init));
-    const { status, headers } = response;
+    const { status } = response;
     if (status === 429 || status >= 500) {
       await response.body?.cancel();
-      const retryAfterMs = parseRetryAfter(headers.get("retry-after"), clock.timeOfDay());
+      const retryAfterMs = askedPause(response, clock.timeOfDay());
       if (status === 429 || (status === 503 && retryAfterMs !== undefined))
         throw throttled(this.#pauses.begin(retryAfterMs));
       throw broken(status);

@@ -1,8 +1,7 @@
 import { type Clock, deadline } from "../../../lib/clock.ts";
 import type { SimOperatorError } from "../sim-operator.ts";
 import { broken, throttled, tokenRefusal, unreachable } from "./operator-errors.ts";
-import { readJson } from "./read-response.ts";
-import { parseRetryAfter } from "./retry-after.ts";
+import { askedPause, readJson } from "./read-response.ts";
 
 const TIMEOUT_MS = 10_000;
 /** Pause after too many requests for tokens, where the operator does not say one. */
@@ -37,10 +36,10 @@ export async function requestToken(
 }
 
 async function refusalOf(response: Response, clock: Clock): Promise<SimOperatorError> {
-  const { status, headers } = response;
+  const { status } = response;
   // The status says enough.
   if (status < 500 && status !== 429) return tokenRefusal(status, await readJson(response).catch(() => undefined));
   await response.body?.cancel();
-  const retryAfterMs = parseRetryAfter(headers.get("retry-after"), clock.timeOfDay());
+  const retryAfterMs = askedPause(response, clock.timeOfDay());
   return status === 429 ? throttled(retryAfterMs ?? THROTTLED_PAUSE_MS) : broken(status);
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Pauses } from "../../../../../src/control-plane/sim-operator/http/pauses.ts";
-import { parseRetryAfter } from "../../../../../src/control-plane/sim-operator/http/retry-after.ts";
+import { askedPause } from "../../../../../src/control-plane/sim-operator/http/read-response.ts";
 import { FakeClock } from "../../../../support/fake-clock.ts";
 
 const MINUTE = 60_000;
@@ -47,5 +47,6 @@ test.each([
   ["", undefined],
   [null, undefined],
 ])("Retry-After: %s is %s ms", (header, ms) => {
-  expect(parseRetryAfter(header, Date.UTC(2026, 0, 1))).toBe(ms);
+  const response = new Response(null, { headers: header === null ? {} : { "retry-after": header } });
+  expect(askedPause(response, Date.UTC(2026, 0, 1))).toBe(ms);
 });

@@ -4,9 +4,9 @@ const SECONDS = /^\d{1,9}$/;
  * Parses a `Retry-After` header (RFC 9110, section 10.2.3): seconds, or a date. Returns milliseconds from now, never
  * negative; `undefined` if it is invalid.
  *
- * @param dateHeader the response's `Date` header: a date is relative to the sender's clock; the device's may be years
+ * @param dateHeader the response's `Date` header: a date is relative to the sender's clock; that of a device may be years
  * off
- * @param nowMs the device's time of day, used without a `Date` header
+ * @param nowMs this machine's time of day, used without a `Date` header
  */
 export function parseRetryAfter(
   value: string | undefined,

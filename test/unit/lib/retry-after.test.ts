@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseRetryAfter } from "../../../../../src/agent/core/net/retry-after.ts";
+import { parseRetryAfter } from "../../../src/lib/retry-after.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12, 0, 0);
 const httpDate = (ms: number): string => new Date(ms).toUTCString();
