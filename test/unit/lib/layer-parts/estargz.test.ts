@@ -1,6 +1,5 @@
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { estargzObstacle } from "../../../../src/lib/layer-parts/estargz.ts";
 import { rebuildLayer } from "../../../../src/lib/layer-parts/rebuild.ts";
 import { layerFixture } from "../../../support/layer-parts/fixture.ts";
 import { indexTar } from "../../../support/layer-parts/indexed-layer.ts";
@@ -19,13 +18,8 @@ function tocOf(tar: Buffer): readonly TocEntry[] {
 }
 
 describe("an eStargz layer", () => {
-  const { blob, annotations, diffId } = layerFixture("estargz");
+  const { blob, diffId } = layerFixture("estargz");
   const tar = gunzipSync(blob);
-
-  it("is known by its annotation, and says why it is fetched whole", () => {
-    expect(estargzObstacle(annotations)).toContain("eStargz");
-    expect(estargzObstacle(layerFixture("skopeo-1.18").annotations)).toBeUndefined();
-  });
 
   it("has the headers of its tar in the gzip members of contents that a device may have", () => {
     const files = tocOf(tar).filter(({ offset }) => offset !== undefined);
