@@ -8,9 +8,8 @@ import { type Enrolment, parseEnrolmentCode } from "../../protocol/assets/enrolm
 import type { Config } from "../config/load.ts";
 import type { ProbeContext } from "../doctor/probe.ts";
 import { ConfigError } from "../config/config-error.ts";
-import { controlPlaneAddress } from "../enrolment/address.ts";
 import { checkConnectivity } from "../enrolment/check-connectivity.ts";
-import { exchangeCode } from "../enrolment/exchange.ts";
+import { controlPlaneAddress, exchangeCode } from "../enrolment/exchange.ts";
 import { makeDirectory, type NewConfig, newConfig, storeConfig } from "../enrolment/new-config.ts";
 
 import { readBootId } from "../host/boot-id.ts";

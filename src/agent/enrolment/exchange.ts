@@ -13,10 +13,11 @@ import { explainNetworkError } from "../core/net/network-error.ts";
 import { ADDRESS_TIMEOUT_MS, verifyHost } from "../net/connect-options.ts";
 import { createTunnelAgent, proxyFor } from "../net/proxy.ts";
 import { createTrustContext } from "../net/trust.ts";
-import { enrolmentAddress } from "./address.ts";
 
 const CREATED = 201;
 const STALL_MS = 30_000;
+const AGENT_PATH = "/v1/agent";
+const SCHEMES: Readonly<Record<string, string>> = { "https:": "wss:", "http:": "ws:" };
 
 const refusalSchema = z.object({ code: z.string(), message: z.string() });
 
@@ -95,4 +96,20 @@ async function post(
     call.on("error", reject);
     call.end(body);
   });
+}
+
+/**
+ * Completes a typed address: `control.example.com` and `https://control.example.com` become
+ * `wss://control.example.com/v1/agent`. Returns an invalid address unchanged; the configuration's schema rejects it.
+ */
+export function controlPlaneAddress(typed: string): string {
+  const url = URL.parse(typed.includes("://") ? typed : `https://${typed}`);
+  if (!url) return typed;
+  const address = url.href.replace(url.protocol, SCHEMES[url.protocol] ?? url.protocol);
+  return url.pathname === "/" && url.search === "" ? address.replace(/\/?$/, AGENT_PATH) : address;
+}
+
+/** Returns the URL of the enrolment endpoint. */
+export function enrolmentAddress(controlPlane: string): URL {
+  return new URL("enrolments", controlPlane.replace(/^ws/, "http"));
 }

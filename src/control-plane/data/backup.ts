@@ -2,8 +2,8 @@ import { mkdir, readdir, rm, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { markScrubbed } from "../../lib/sqlite.ts";
+import { MIGRATIONS } from "../store/sqlite/migrations.ts";
 import { checkDatabase } from "./check-database.ts";
-import { markUnfinishedUncertain } from "./mark-unfinished.ts";
 import { moveIntoPlace } from "./durable-file.ts";
 
 /**
@@ -70,6 +70,21 @@ function markCopyScrubbed(path: string): void {
   const database = new DatabaseSync(path);
   try {
     markScrubbed(database);
+  } finally {
+    database.close();
+  }
+}
+
+/**
+ * Marks the outcomes of unfinished deployments in a copy of the database as uncertain. A server that starts with the copy
+ * queries the devices for them. Does nothing for another schema version; `restore` migrates the copy first.
+ */
+export function markUnfinishedUncertain(path: string): void {
+  const database = new DatabaseSync(path, { timeout: 5_000 });
+  try {
+    const version = Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
+    if (version !== MIGRATIONS.length) return;
+    database.exec("UPDATE deployments SET uncertainty = 'backup', version = version + 1 WHERE status = 'Running'");
   } finally {
     database.close();
   }

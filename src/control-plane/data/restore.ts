@@ -6,7 +6,7 @@ import { openSqlite } from "../../lib/sqlite.ts";
 import { MIGRATIONS } from "../store/sqlite/migrations.ts";
 import { startEventsAnew } from "../store/sqlite/account-events.ts";
 import { checkDatabase } from "./check-database.ts";
-import { markUnfinishedUncertain } from "./mark-unfinished.ts";
+import { markUnfinishedUncertain } from "./backup.ts";
 import { giveToOwner } from "./data-dir.ts";
 import { moveIntoPlace } from "./durable-file.ts";
 

@@ -1,4 +1,11 @@
-import { type BlobRange, type Content, type ContentPart, LayoutError, type LayerLayout } from "./layer-layout.ts";
+import {
+  type BlobRange,
+  type Content,
+  type ContentPart,
+  LayoutError,
+  type LayerLayout,
+  type PlacedBytes,
+} from "./layer-layout.ts";
 import { costOf, mergeSpans, placedIn, type RequestCost, type Span, subtractSpans, sumOfLengths } from "./ranges.ts";
 
 /**
@@ -52,6 +59,22 @@ export function chooseDownload(question: DownloadQuestion): DownloadChoice {
 export function missingParts(content: Content, isHeld: DownloadQuestion["isHeld"]): readonly ContentPart[] {
   if (isHeld(content)) return [];
   return content.parts.filter((part) => part.compression !== "zeros" && !isHeld(part));
+}
+
+/**
+ * What has to be fetched of a layer: its headers, then parts of contents in the order of their blob, each once. A part that a
+ * writer has put before one that comes earlier in the tar is left out.
+ */
+export function* neededParts(layout: LayerLayout, isHeld: DownloadQuestion["isHeld"]): Generator<PlacedBytes> {
+  yield layout.headers;
+  let end = 0;
+  for (const content of layout.contents()) {
+    for (const part of missingParts(content, isHeld)) {
+      if (part.offset < end) continue;
+      end = part.offset + part.length;
+      yield part;
+    }
+  }
 }
 
 function wholeLayer({ layerSize, fetched, cost }: DownloadQuestion): DownloadChoice {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { controlPlaneAddress, enrolmentAddress } from "../../../src/agent/enrolment/address.ts";
+import { controlPlaneAddress, enrolmentAddress } from "../../../src/agent/enrolment/exchange.ts";
 
 test.each([
   ["control.example.com", "wss://control.example.com/v1/agent"],

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../../protocol/limits.ts";
-import { clashesWithApps } from "../../core/host/port-range.ts";
+import { clashesWithApps } from "../../core/host/host-port.ts";
 import { good, type Probe, warning } from "../probe.ts";
 
 const RANGE = `${MIN_HOST_PORT}-${MAX_HOST_PORT}`;

@@ -1,6 +1,6 @@
 import { errorText } from "../../../lib/error-text.ts";
 import { type BlobName, LayoutError, type PlacedBytes } from "../../../lib/layer-parts/layer-layout.ts";
-import { neededParts } from "../../../lib/layer-parts/needed-parts.ts";
+import { neededParts } from "../../../lib/layer-parts/decide.ts";
 import type { Span } from "../../../lib/layer-parts/ranges.ts";
 import { unpack } from "../../../lib/layer-parts/unpack.ts";
 import { PartsUnusable } from "../download-error.ts";

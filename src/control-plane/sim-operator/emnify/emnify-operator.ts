@@ -20,8 +20,16 @@ import {
   SimOperatorError,
 } from "../sim-operator.ts";
 import { EmnifySims } from "./emnify-sims.ts";
-import { dailyUsageSchema, type EmnifySim, endpointSchema, tokenSchema } from "./responses.ts";
-import { ACTIVATED, STATUS_WORDS, STATUSES, SUSPENDED } from "./statuses.ts";
+import {
+  ACTIVATED,
+  dailyUsageSchema,
+  type EmnifySim,
+  endpointSchema,
+  STATUS_WORDS,
+  STATUSES,
+  SUSPENDED,
+  tokenSchema,
+} from "./responses.ts";
 import { z } from "zod";
 import { parseJson } from "../../../lib/parse-json.ts";
 

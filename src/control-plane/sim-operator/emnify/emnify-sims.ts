@@ -4,8 +4,7 @@ import type { OperatorHttp } from "../http/operator-http.ts";
 import { parseAnswer } from "../http/answers.ts";
 import { SharedCalls } from "../http/shared-calls.ts";
 import { SimOperatorError } from "../sim-operator.ts";
-import { type EmnifySim, simPageSchema, simSchema } from "./responses.ts";
-import { DELETED } from "./statuses.ts";
+import { DELETED, type EmnifySim, simPageSchema, simSchema } from "./responses.ts";
 
 /** More are searched for again. */
 const MAX_KNOWN = 50_000;

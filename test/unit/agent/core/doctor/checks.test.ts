@@ -8,7 +8,7 @@ import {
   failedChecks,
   type CheckResult,
 } from "../../../../../src/agent/core/doctor/checks.ts";
-import { clashesWithApps } from "../../../../../src/agent/core/host/port-range.ts";
+import { clashesWithApps } from "../../../../../src/agent/core/host/host-port.ts";
 import { ConfigError } from "../../../../../src/agent/config/config-error.ts";
 import type { ProbeContext, Probe } from "../../../../../src/agent/doctor/probe.ts";
 import { probeClock } from "../../../../../src/agent/doctor/probes/clock.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { previousRunsUntil } from "../../../../../src/agent/core/logs/previous-run.ts";
+import { previousRunsUntil } from "../../../../../src/agent/core/logs/time.ts";
 import { nanoseconds } from "../../../../../src/agent/core/logs/time.ts";
 
 const NEVER = "0001-01-01T00:00:00Z";
