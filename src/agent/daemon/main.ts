@@ -19,6 +19,7 @@ import {
   toDownloadConfig,
   toImageConfig,
   toKeepaliveBounds,
+  toReportingConfig,
 } from "./settings.ts";
 import { platformOf } from "../core/image/platform.ts";
 import { Cleaner } from "../cleanup/cleaner.ts";
@@ -48,7 +49,7 @@ import { linkWatch } from "../local/link-watch.ts";
 import { localRoutes } from "../local/local-routes.ts";
 import type { LogRing } from "../local/log-ring.ts";
 import { serveLocally } from "../local/server.ts";
-import { FULL_ACCESS_GROUP, localSocketPath, READ_ONLY_GROUP, readOnlySocketPath } from "../config/socket-path.ts";
+import { localSocketPath } from "../config/socket-path.ts";
 import { reloadOnHangup } from "../service/reload.ts";
 import { deviceCredentials } from "../registry/credentials/device-credentials.ts";
 import { createRegistryClient } from "../registry/oci-client.ts";
@@ -310,23 +311,24 @@ function openLink(base: Base, { socketPath }: EngineGroup, traffic: Traffic, app
   const { config, store, clock, logger, crashGuard } = base;
   const { ledger, watch, dataUsage, linkBytesPerDay } = traffic;
   const { services, deployments, commands, idleGc } = apps;
-  const { telemetry, cleanup } = config;
   const reporting = createReporting({
-    ...services,
-    stateDir: config.state_dir,
-    limits: { bytesPerSecond: telemetry.logs_max_bytes_per_s, totalBytes: telemetry.logs_max_bytes },
-    reportsPerHour: telemetry.reports_max_per_hour,
-    isBusy: (app) => deployments.isBusy(app),
-    heldFor: (app) => crashGuard.heldFor(app),
-    facts: deviceFactsReader(VERSION, cleanup.low_disk_percent / 100),
-    stateWatch: base.stateWatch,
-    readings: (signal) => takeReadings({ program: process.argv[1] ?? "", logger }, signal),
-    agentUptimeS: () => Math.floor(process.uptime()),
-    dataUsage: (params) => dataUsage.between(params),
-    health: base.health,
-    traffic: (purpose, bytes, app) => {
-      idleGc.onWork();
-      ledger.attribute({ purpose, bytes, ...(app !== undefined && { app }) });
+    services,
+    config: toReportingConfig(config),
+    apps: { isBusy: (app) => deployments.isBusy(app), heldFor: (app) => crashGuard.heldFor(app) },
+    device: {
+      facts: deviceFactsReader(VERSION, config.cleanup.low_disk_percent / 100),
+      readings: (signal) => takeReadings({ program: process.argv[1] ?? "", logger }, signal),
+      agentUptimeS: () => Math.floor(process.uptime()),
+      engineTroubles: services.troubles,
+      stateWatch: base.stateWatch,
+      health: base.health,
+    },
+    traffic: {
+      usage: (params) => dataUsage.between(params),
+      count(purpose, bytes, app) {
+        idleGc.onWork();
+        ledger.attribute({ purpose, bytes, ...(app !== undefined && { app }) });
+      },
     },
   });
   const remoteAccess = createRemoteAccess({
@@ -373,27 +375,24 @@ async function openLocal(
   { uplink, keepaliveInterval }: Link,
   owned: AsyncDisposableStack,
 ): Promise<void> {
-  const path = localSocketPath(config);
-  const local = {
-    onRequest: idleGc.onWork,
-    routes: localRoutes({
-      services,
-      deployments: commands,
-      networkFault: () => findNetworkFault(config.control_plane_url),
-      stateFault: () => stateWatch.ask(),
-      repairFailure: (app) => reconciler.failureOf(app),
-      dataUsage,
-      cleaner,
-      link: () => uplink.status(),
-      linkSince: linkWatch(uplink, clock),
-      keepaliveMs: () => keepaliveInterval.currentMs(),
+  const routes = localRoutes({
+    services,
+    deployments: commands,
+    dataUsage,
+    cleaner,
+    link: {
       controlPlaneUrl: config.control_plane_url,
-      log,
-      version: VERSION,
-    }),
-    logger,
-  };
-  owned.use(await serveLocally({ ...local, path, group: FULL_ACCESS_GROUP, access: "change" }));
-  const reading = { path: readOnlySocketPath(path), group: READ_ONLY_GROUP, access: "read" } as const;
-  owned.use(await serveLocally({ ...local, ...reading }));
+      status: () => uplink.status(),
+      sinceMs: linkWatch(uplink, clock),
+      keepaliveMs: () => keepaliveInterval.currentMs(),
+    },
+    faults: {
+      state: () => stateWatch.ask(),
+      network: () => findNetworkFault(config.control_plane_url),
+      repair: (app) => reconciler.failureOf(app),
+    },
+    log,
+    version: VERSION,
+  });
+  owned.use(await serveLocally(localSocketPath(config), { routes, logger, onRequest: idleGc.onWork }));
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { FetchBounds } from "../core/image/fetch-retry.ts";
 import type { SweepBounds } from "../core/image/part-sweep.ts";
 import type { ImageConfig } from "../images/ports.ts";
+import type { ReportingConfig } from "../live/reporting.ts";
 import type { DeployConfig } from "../steps/context.ts";
 import { listProtectedPaths } from "../config/protected-paths.ts";
 import type { Config } from "../config/load.ts";
@@ -76,6 +77,15 @@ export function toImageConfig({ deploy, policy }: Config): ImageConfig {
     maxImageBytes: policy.max_image_bytes,
     maxDownloadBytes: deploy.max_download_bytes,
     diskReserveBytes: deploy.disk_reserve_bytes,
+  };
+}
+
+/** The part of the configuration that reports and queries use. */
+export function toReportingConfig({ state_dir: stateDir, telemetry }: Config): ReportingConfig {
+  return {
+    stateDir,
+    logLimits: { bytesPerSecond: telemetry.logs_max_bytes_per_s, totalBytes: telemetry.logs_max_bytes },
+    reportsPerHour: telemetry.reports_max_per_hour,
   };
 }
 

@@ -30,82 +30,101 @@ const MAX_TROUBLE_LENGTH = 256;
 /** Device facts do not change while the machine runs, except those of the engine. */
 const FACTS_TTL_MS = 600_000;
 
-export interface ReportingOptions {
-  readonly engine: Engine;
-  readonly host: Host;
-  readonly store: NotifyingStore;
-  readonly previousLogs: PreviousLogs;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly logger: Logger;
+/** Settings of reports and queries. */
+export interface ReportingConfig {
   readonly stateDir: string;
-  readonly limits: LogLimits;
+  readonly logLimits: LogLimits;
   readonly reportsPerHour: number;
-  /** Whether a deployment works on the app. */
-  readonly isBusy: (app: string) => boolean;
-  /** Why an app that does not run is not brought back yet. */
-  readonly heldFor: (app: string) => HeldWork | undefined;
-  readonly facts: (engine: EngineInfo | undefined) => Promise<DeviceFacts>;
-  readonly troubles: { readonly texts: readonly string[] };
-  readonly stateWatch: Pick<StateWatch, "fault" | "onChange">;
-  readonly readings: (signal: AbortSignal) => Promise<Readings>;
-  readonly agentUptimeS: () => number;
-  readonly dataUsage: (params: DataUsageParams) => DeviceDataUsage;
-  readonly health: {
-    between(params: HealthParams): DeviceHealth;
-    /** `undefined`: nothing is sent unless it is asked for. */
-    readonly reports: HealthSource | undefined;
+}
+
+export interface ReportingOptions {
+  readonly services: {
+    readonly engine: Engine;
+    readonly host: Host;
+    readonly store: NotifyingStore;
+    readonly previousLogs: PreviousLogs;
+    readonly clock: Clock;
+    readonly random: () => number;
+    readonly logger: Logger;
   };
-  readonly traffic: CountResponseTraffic;
+  readonly config: ReportingConfig;
+  readonly apps: {
+    /** Whether a deployment works on the app. */
+    readonly isBusy: (app: string) => boolean;
+    /** Why an app that does not run is not brought back yet. */
+    readonly heldFor: (app: string) => HeldWork | undefined;
+  };
+  /** What is said of the device. */
+  readonly device: {
+    readonly facts: (engine: EngineInfo | undefined) => Promise<DeviceFacts>;
+    readonly readings: (signal: AbortSignal) => Promise<Readings>;
+    readonly agentUptimeS: () => number;
+    readonly engineTroubles: { readonly texts: readonly string[] };
+    readonly stateWatch: Pick<StateWatch, "fault" | "onChange">;
+    readonly health: {
+      between(params: HealthParams): DeviceHealth;
+      /** `undefined`: nothing is sent unless it is asked for. */
+      readonly reports: HealthSource | undefined;
+    };
+  };
+  readonly traffic: {
+    readonly usage: (params: DataUsageParams) => DeviceDataUsage;
+    readonly count: CountResponseTraffic;
+  };
 }
 
 /** Creates the handlers of queries and reports. `run` publishes reports until the signal aborts. */
 export function createReporting(
   options: ReportingOptions,
 ): DeviceReporting & { readonly run: (signal: AbortSignal) => Promise<void> } {
-  const { engine, clock, reportsPerHour: maxPerHour } = options;
-  const lasting = memoize(clock, FACTS_TTL_MS, async (signal) => options.facts(await engine.info(signal)));
+  const { services, config, apps, device, traffic } = options;
+  const { engine, clock } = services;
+  const { stateDir, reportsPerHour: maxPerHour } = config;
+  const lasting = memoize(clock, FACTS_TTL_MS, async (signal) => device.facts(await engine.info(signal)));
   // What is not kept can change at any time.
   const withTroubles = (facts: DeviceFacts): DeviceFacts => ({
     ...facts,
-    ...engineTroubles(options.troubles),
-    state_writable: options.stateWatch.fault === undefined,
+    ...engineTroubles(device.engineTroubles),
+    state_writable: device.stateWatch.fault === undefined,
   });
-  const builder = new ReportBuilder({ ...options, facts: async (signal) => withTroubles(await lasting(signal)) });
-  const reporter = new Reporter({ ...options, builder, maxPerHour });
-  const current = {
-    ...options,
-    facts: async (info: EngineInfo | undefined) => withTroubles(await options.facts(info)),
-  };
+  const facts = async (signal: AbortSignal): Promise<DeviceFacts> => withTroubles(await lasting(signal));
+  const builder = new ReportBuilder({ ...services, ...apps, stateDir, facts });
+  const reporter = new Reporter({ ...services, stateDir, stateWatch: device.stateWatch, builder, maxPerHour });
+  const factsNow = async (info: EngineInfo | undefined): Promise<DeviceFacts> => withTroubles(await device.facts(info));
+  const current = { ...options, device: { ...device, facts: factsNow } };
   return {
-    queries: new QueryAnswers(createQueryHandlers(current, builder), options.traffic),
+    queries: new QueryAnswers(createQueryHandlers(current, builder), traffic.count),
     reports: builder,
-    health: options.health.reports && counted(options.health.reports, options.traffic),
+    health: device.health.reports && counted(device.health.reports, traffic.count),
     run: (signal) => reporter.run(signal),
   };
 }
 
 /** Counts what is sent. */
-function counted(source: HealthSource, traffic: CountResponseTraffic): HealthSource {
+function counted(source: HealthSource, count: CountResponseTraffic): HealthSource {
   return {
     get due() {
       return source.due;
     },
     take(afterAt, writer) {
       const message = source.take(afterAt, writer);
-      if (message) traffic("telemetry", message.bytes.length, undefined);
+      if (message) count("telemetry", message.bytes.length, undefined);
       return message;
     },
     onEarly: (listener) => source.onEarly(listener),
   };
 }
 
-function engineTroubles({ texts }: ReportingOptions["troubles"]): Pick<DeviceFacts, "engine_troubles"> {
+function engineTroubles({ texts }: ReportingOptions["device"]["engineTroubles"]): Pick<DeviceFacts, "engine_troubles"> {
   if (texts.length === 0) return {};
   return { engine_troubles: texts.slice(0, MAX_ENGINE_TROUBLES).map((text) => text.slice(0, MAX_TROUBLE_LENGTH)) };
 }
 
-function createQueryHandlers(options: ReportingOptions, builder: ReportBuilder): QueryHandlers {
+function createQueryHandlers(
+  { services, config, device, traffic }: ReportingOptions,
+  builder: ReportBuilder,
+): QueryHandlers {
+  const { stateDir, logLimits: limits } = config;
   return {
     async report({ send, signal }) {
       await send(await withEngineErrors(() => builder.buildComplete(signal), signal));
@@ -118,30 +137,30 @@ function createQueryHandlers(options: ReportingOptions, builder: ReportBuilder):
       return undefined;
     },
     async device({ send, signal }) {
-      await send(await readDeviceState(options, signal));
+      await send(await readDeviceState({ ...services, ...device, stateDir }, signal));
       return undefined;
     },
-    logs: ({ params, send, signal }) => sendAppLog(params, options, send, signal),
-    stats: ({ params, send, signal }) => sendAppStats(params, options, send, signal),
+    logs: ({ params, send, signal }) => sendAppLog(params, { ...services, limits }, send, signal),
+    stats: ({ params, send, signal }) => sendAppStats(params, services, send, signal),
     async data_usage({ params, send }) {
-      await send(options.dataUsage(params));
+      await send(traffic.usage(params));
       return undefined;
     },
     async health({ params, send }) {
-      await send(options.health.between(params));
+      await send(device.health.between(params));
       return undefined;
     },
     async deployments({ params, send }) {
-      await send({ deployments: readDeploymentOutcomes(options.store, params.deployment_ids) });
+      await send({ deployments: readDeploymentOutcomes(services.store, params.deployment_ids) });
       return undefined;
     },
     async volumes({ params, send, signal }) {
-      await send(await withEngineErrors(() => listVolumes(options, params, signal), signal));
+      await send(await withEngineErrors(() => listVolumes({ ...services, stateDir }, params, signal), signal));
       return undefined;
     },
     async remove_volume({ params: { name }, send, signal }) {
-      await withEngineErrors(() => removeVolume(options, name, signal), signal);
-      options.logger.warn({ volume: name }, "a volume was deleted with its data, as the control plane asked");
+      await withEngineErrors(() => removeVolume({ ...services, stateDir }, name, signal), signal);
+      services.logger.warn({ volume: name }, "a volume was deleted with its data, as the control plane asked");
       await send({ name });
       return undefined;
     },

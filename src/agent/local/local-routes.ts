@@ -32,39 +32,35 @@ export interface LocalAgent {
   readonly deployments: Pick<DeviceDeployments, "deploy" | "change" | "apply" | "isBusy">;
   readonly dataUsage: Pick<DataUsageReader, "thisMonth">;
   readonly cleaner: Pick<Cleaner, "round">;
-  readonly link: () => LinkStatus;
-  /** When the link went online or offline, in monotonic milliseconds. */
-  readonly linkSince: () => number;
-  /** Silence after which the link is probed, in milliseconds. */
-  readonly keepaliveMs: () => number;
-  readonly controlPlaneUrl: string;
-  /** Why the agent cannot write its state; `undefined` if it can. */
-  readonly stateFault: () => { readonly text: string; readonly next: string } | undefined;
-  /** Why no network interface leads out of the device; `undefined` if one does. */
-  readonly networkFault: () => { readonly text: string; readonly next: string } | undefined;
-  /** Why an app could not be brought back when that was tried last. */
-  readonly repairFailure: (app: string) => string | undefined;
+  readonly link: {
+    readonly controlPlaneUrl: string;
+    readonly status: () => LinkStatus;
+    /** When it went online or offline, in monotonic milliseconds. */
+    readonly sinceMs: () => number;
+    /** Silence after which it is probed, in milliseconds. */
+    readonly keepaliveMs: () => number;
+  };
+  readonly faults: {
+    /** Why the agent cannot write its state; `undefined` if it can. */
+    readonly state: () => Fault | undefined;
+    /** Why no network interface leads out of the device; `undefined` if one does. */
+    readonly network: () => Fault | undefined;
+    /** Why an app could not be brought back when that was tried last. */
+    readonly repair: (app: string) => string | undefined;
+  };
   readonly log: LogRing;
   readonly version: string;
+}
+
+interface Fault {
+  readonly text: string;
+  readonly next: string;
 }
 
 /** The routes of the local API. */
 export function localRoutes(agent: LocalAgent): Routes {
   const { services, deployments } = agent;
-  const sources: DeviceStatusSources = {
-    ...services,
-    diskReserveBytes: services.config.diskReserveBytes,
-    isBusy: (app) => deployments.isBusy(app),
-    heldFor: (app) => services.crashGuard.heldFor(app),
-    repairFailure: (app) => agent.repairFailure(app),
-    createPolicyCheck: () => {
-      const now = snapshotServices(services);
-      return async ({ spec }, signal) => {
-        const found = await findAppPolicyViolation(now, spec, { phase: "run", order: INSTALLED_ORDER }, signal);
-        return found?.isUnresolved ? undefined : found?.message;
-      };
-    },
-  };
+  const sources = statusSourcesOf(agent);
   return {
     "GET /status": {
       kind: "response",
@@ -82,8 +78,8 @@ export function localRoutes(agent: LocalAgent): Routes {
         clock: jumpText(services.clock.unbelievedJump?.()),
         held: services.crashGuard.allHeld().map(heldText),
         engine_troubles: [...services.troubles.all],
-        network_fault: agent.networkFault() ?? null,
-        state_fault: agent.stateFault() ?? null,
+        network_fault: agent.faults.network() ?? null,
+        state_fault: agent.faults.state() ?? null,
       }),
     },
     "GET /top": {
@@ -130,18 +126,35 @@ export function localRoutes(agent: LocalAgent): Routes {
   };
 }
 
-function toLinkResponse({ link, linkSince, keepaliveMs, services, controlPlaneUrl }: LocalAgent): LinkResponse {
-  const { state, lastError, nextTryAtMs, asset, reconnects } = link();
+function statusSourcesOf({ services, deployments, faults }: LocalAgent): DeviceStatusSources {
+  return {
+    ...services,
+    diskReserveBytes: services.config.diskReserveBytes,
+    isBusy: (app) => deployments.isBusy(app),
+    heldFor: (app) => services.crashGuard.heldFor(app),
+    repairFailure: (app) => faults.repair(app),
+    createPolicyCheck: () => {
+      const now = snapshotServices(services);
+      return async ({ spec }, signal) => {
+        const found = await findAppPolicyViolation(now, spec, { phase: "run", order: INSTALLED_ORDER }, signal);
+        return found?.isUnresolved ? undefined : found?.message;
+      };
+    },
+  };
+}
+
+function toLinkResponse({ link, services }: LocalAgent): LinkResponse {
+  const { state, lastError, nextTryAtMs, asset, reconnects } = link.status();
   const now = services.clock.monotonic();
   return {
     state,
-    control_plane: withoutCredentials(controlPlaneUrl),
-    for_s: seconds(now - linkSince()),
+    control_plane: withoutCredentials(link.controlPlaneUrl),
+    for_s: seconds(now - link.sinceMs()),
     next_try_in_s: nextTryAtMs === undefined ? null : seconds(nextTryAtMs - now),
     last_error: lastError ? { reason: lastError.reason, ago_s: seconds(now - lastError.atMs) } : null,
     asset: asset ?? null,
     reconnects,
-    keepalive_s: seconds(keepaliveMs()),
+    keepalive_s: seconds(link.keepaliveMs()),
   };
 }
 

@@ -8,7 +8,7 @@ import { API, VERSION_HEADER } from "./api-path.ts";
 import { listenLocally } from "./listen.ts";
 import { LocalError } from "./local-error.ts";
 import { type RouteAccess, findRoute, type Handler, type LocalRequest, type Routes } from "./routes.ts";
-import { FULL_ACCESS_GROUP } from "../config/socket-path.ts";
+import { FULL_ACCESS_GROUP, READ_ONLY_GROUP, readOnlySocketPath } from "../config/socket-path.ts";
 import { JsonLimitError, parseBoundedJson } from "../../protocol/values/bounded-json.ts";
 
 /** Limits of the read-only socket, so that its users cannot exhaust the agent. */
@@ -21,7 +21,7 @@ const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 const READ_ONLY_MESSAGE = `This socket is for reading only. To change anything, be root or a member of the group ${FULL_ACCESS_GROUP}, whose members have all rights on this device.`;
 const TOO_MANY_MESSAGE = `There are ${MAX_READ_REQUESTS} requests on the socket for reading already; wait until one has ended.`;
 
-export interface LocalServerOptions {
+interface LocalServerOptions {
   readonly path: string;
   /** Group whose members may use the socket. */
   readonly group: string;
@@ -54,8 +54,23 @@ async function startLocalServer(options: LocalServerOptions): Promise<AsyncDispo
   };
 }
 
-/** Serves the local API. If it cannot listen, logs a warning: the agent works without it. */
-export async function serveLocally(options: LocalServerOptions): Promise<AsyncDisposable> {
+/**
+ * Serves the local API on two sockets until disposed: one that may change things, and one beside it that only reads. Where it cannot
+ * listen, it logs a warning: the agent works without it.
+ *
+ * @param path of the first one
+ */
+export async function serveLocally(
+  path: string,
+  served: Pick<LocalServerOptions, "routes" | "logger" | "onRequest">,
+): Promise<AsyncDisposable> {
+  const sockets = new AsyncDisposableStack();
+  sockets.use(await tryServe({ ...served, path, group: FULL_ACCESS_GROUP, access: "change" }));
+  sockets.use(await tryServe({ ...served, path: readOnlySocketPath(path), group: READ_ONLY_GROUP, access: "read" }));
+  return sockets;
+}
+
+async function tryServe(options: LocalServerOptions): Promise<AsyncDisposable> {
   try {
     return await startLocalServer(options);
   } catch (error) {
