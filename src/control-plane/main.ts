@@ -20,6 +20,7 @@ import { readOperatorAccess } from "./config/sim-operators-config.ts";
 import { consoleUrlOf, describeSetUp, noteConsoleUrl } from "./accounts/set-up-code.ts";
 import { logStoreError } from "./store/unavailable.ts";
 import type { Metrics, MetricsOptions } from "./metrics/metrics.ts";
+import type { RunningServer } from "./server.ts";
 import type { PostgresOptions } from "./store/postgres/options.ts";
 import { openStore } from "./store/sqlite/open-store.ts";
 import type { Store } from "./store/store.ts";
@@ -64,7 +65,7 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
   await using _metrics = config.metrics_listen && (await metrics?.listen(config.metrics_listen, logger));
   const pool = new OperatorPool(systemClock, metrics?.observer);
   const access = readOperatorAccess(config.sim_operators);
-  // Before the server listens: who sees it listen may stop it at once.
+  // Before the server listens: a supervisor that sees it listen may stop it at once.
   const stopSignal = waitForStopSignal();
   const server = await startServer({
     config,
@@ -83,6 +84,19 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
     clock: systemClock,
     logger,
   });
+  const consoleUrl = consoleUrlOf(config, server.port);
+  await runUntil(stopSignal, server, async () => {
+    noteConsoleUrl(config, consoleUrl);
+    await announceSetUp(consoleUrl, store, logger);
+  });
+}
+
+/** Reports the life of a server that listens to the service manager, and stops it at the signal. */
+async function runUntil(
+  stopSignal: Promise<unknown>,
+  server: RunningServer,
+  onReady: () => Promise<void>,
+): Promise<void> {
   using manager = findServiceManager({
     environment: process.env,
     pid: process.pid,
@@ -92,9 +106,7 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
   using _watchdog = feedWatchdog(manager, systemClock);
   manager.status(`Listening on ${server.address}, port ${server.port}`);
   manager.ready();
-  const consoleUrl = consoleUrlOf(config, server.port);
-  noteConsoleUrl(config, consoleUrl);
-  await announceSetUp(consoleUrl, store, logger);
+  await onReady();
   await stopSignal;
   manager.stopping();
   await server.stop();

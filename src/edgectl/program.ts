@@ -96,6 +96,24 @@ export function createProgram(io: Io): Command {
   addLogin(program, io);
   addLogout(program, io);
   addWhoami(program, io);
+  addAssetCommands(program, io);
+  addAppCommands(program, io);
+  addFleetCommands(program, io);
+  addForward(program, io);
+  addExec(program, io);
+  addCp(program, io);
+  addDevice(program, io);
+  addSimCommands(program, io);
+  const images = program.command("images").description("make updates of images small, and show what they cost");
+  addImagesIndex(images, io);
+  addImagesExplain(images, io);
+  addAccountCommands(program, io);
+  addCompletion(program, io);
+  return program;
+}
+
+/** Assets, the releases of their agents, and alerts about them. */
+function addAssetCommands(program: Command, io: Io): void {
   const assets = program.command("assets").description("list, show and change assets");
   addAssetsList(assets, io);
   addAssetsShow(assets, io);
@@ -114,6 +132,10 @@ export function createProgram(io: Io): Command {
   addAlertsCommands(alerts, io);
   addSilenceCommands(alerts, io);
   addAlertSettingsCommands(alerts, io);
+}
+
+/** The apps of one device. */
+function addAppCommands(program: Command, io: Io): void {
   addDeploy(program, io);
   addApply(program, io);
   addComposeCheck(program.command("compose").description("check compose files"), io);
@@ -132,11 +154,10 @@ export function createProgram(io: Io): Command {
   const volumes = program.command("volumes").description("list and delete the volumes of a device");
   addVolumesList(volumes, io);
   addVolumesRemove(volumes, io);
-  addFleetCommands(program, io);
-  addForward(program, io);
-  addExec(program, io);
-  addCp(program, io);
-  addDevice(program, io);
+}
+
+/** SIMs, and the data that they and the agent use. */
+function addSimCommands(program: Command, io: Io): void {
   const sims = program.command("sims").description("list, show and refresh SIMs, and their monthly allowances");
   addSimsList(sims, io);
   addSimsShow(sims, io);
@@ -145,9 +166,10 @@ export function createProgram(io: Io): Command {
   addSimsSettings(sims, io);
   addUsage(program, io);
   addDataUsage(program, io);
-  const images = program.command("images").description("make updates of images small, and show what they cost");
-  addImagesIndex(images, io);
-  addImagesExplain(images, io);
+}
+
+/** Keys and people of the account, and what was done. */
+function addAccountCommands(program: Command, io: Io): void {
   const keys = program.command("keys").description("list, create and revoke the API keys of your account");
   addKeysList(keys, io);
   addKeysCreate(keys, io);
@@ -160,8 +182,6 @@ export function createProgram(io: Io): Command {
   addUsersRemove(users, io);
   addAudit(program, io);
   addEvents(program, io);
-  addCompletion(program, io);
-  return program;
 }
 
 function addFleetCommands(program: Command, io: Io): void {

@@ -54,15 +54,8 @@ export function openStore(path: string): Store {
   const executor = new SqliteExecutor(database, (accountId) => accountEvents.noteAppended(accountId));
   const commits = new CommitQueue(database);
   const states = new SqliteAssetStates(database, accountEvents);
-  const version = database.prepare("PRAGMA data_version");
-  const readVersion = (): number => Number(version.get()?.["data_version"]);
   const ping = database.prepare("SELECT 1 FROM accounts LIMIT 1");
-  let ownRevocations = 0;
-  const keys = new CachedKeyStore(new SqlKeyStore(executor), readVersion, () => ownRevocations++);
-  const onKeysRevoked = (): void => {
-    ownRevocations++;
-    keys.clear();
-  };
+  const { keys, onKeysRevoked, accessVersions } = cacheKeys(database, executor);
   return {
     isShared: false,
     accounts: new SqlAccountStore(executor),
@@ -109,14 +102,30 @@ export function openStore(path: string): Store {
     async truncateWal() {
       return isEmpty(`${path}-wal`) || truncateWal(database);
     },
-    async accessVersions() {
-      // That of the database does not change with what this process does, and does not say what was written.
-      const version = readVersion();
-      return { machines: version + ownRevocations, people: version };
-    },
+    accessVersions,
     async [Symbol.asyncDispose]() {
       commits[Symbol.dispose]();
       close(database);
+    },
+  };
+}
+
+/** The keys in memory, which a change by any process drops. */
+function cacheKeys(database: DatabaseSync, executor: SqliteExecutor) {
+  const version = database.prepare("PRAGMA data_version");
+  const readVersion = (): number => Number(version.get()?.["data_version"]);
+  let ownRevocations = 0;
+  const keys = new CachedKeyStore(new SqlKeyStore(executor), readVersion, () => ownRevocations++);
+  return {
+    keys,
+    onKeysRevoked: (): void => {
+      ownRevocations++;
+      keys.clear();
+    },
+    accessVersions: async () => {
+      // That of the database does not change with what this process does, and does not say what was written.
+      const people = readVersion();
+      return { machines: people + ownRevocations, people };
     },
   };
 }
