@@ -1,7 +1,8 @@
 import pg from "pg";
+import type { Queryable, QueryOutcome } from "../sql/postgres-executor.ts";
 import { toStoreError } from "./errors.ts";
 import type { PostgresOptions } from "./options.ts";
-import { clientConfig, connectError, type Queryable, type QueryOutcome } from "./pool.ts";
+import { clientConfig, connectError } from "./pool.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
 

@@ -2,10 +2,11 @@ import type { ErrorCode } from "../../../protocol/errors/errors.ts";
 import { findRefusal } from "../admit-deployment.ts";
 import { createdValues } from "../deployment-columns.ts";
 import type { CreateResult, DeploymentCreation } from "../deployments.ts";
+import type { Queryable } from "../sql/postgres-executor.ts";
 import { auditRow } from "./audit-row.ts";
 import { CREATE, CREATION_FACTS, LOCK_ACCOUNT, LOCK_DEVICE, RELEASE_KEY } from "./deployment-statements.ts";
 import { assetEffectsOf } from "./asset-effects.ts";
-import type { PostgresPool, Queryable } from "./pool.ts";
+import type { PostgresPool } from "./pool.ts";
 
 /**
  * Free space of an account below which its deployments are created one after the other, so that they keep to the limit

@@ -4,7 +4,7 @@ import { type DeploymentRow, type EventRow, toDeployment, toUndelivered } from "
 import { type EventBatch, MAX_UNDELIVERED } from "../deployments.ts";
 import { FIND_ALL, FIND_HOLDERS, IS_CURRENT_SESSION, LIST_UNDELIVERED, READ_EVENTS } from "./deployment-statements.ts";
 import type { SessionFence } from "../sessions.ts";
-import type { Queryable } from "./pool.ts";
+import type { Queryable } from "../sql/postgres-executor.ts";
 
 // Reads that are answered together, each in the order of its inputs.
 

@@ -2,10 +2,11 @@ import type { AppendSignal } from "../account-events.ts";
 import { CHANGED_COLUMNS, changedSpec } from "../deployment-columns.ts";
 import type { DeploymentUpdate } from "../deployments.ts";
 import { StoreUnavailableError } from "../unavailable.ts";
+import type { Queryable } from "../sql/postgres-executor.ts";
 import { auditRow } from "./audit-row.ts";
 import { assetEffectsOf } from "./asset-effects.ts";
 import { WRITE_CHANGES, WRITE_CHANGES_WITH_EFFECTS } from "./deployment-statements.ts";
-import { type Queryable, repeatOnConflict } from "./pool.ts";
+import { repeatOnConflict } from "./pool.ts";
 
 /** An empty list of effects. */
 const NONE = "[]";

@@ -4,8 +4,9 @@ import type { DeviceReport } from "../../core/device-report.ts";
 import type { Dated, DeviceStore, StoredReport } from "../devices.ts";
 import type { AppendSignal } from "../account-events.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
+import type { Queryable } from "../sql/postgres-executor.ts";
 import { reportedState, TELL_BUDGET, TOLD_ACCOUNTS } from "./asset-states.ts";
-import { type PostgresPool, type Queryable, repeatOnConflict } from "./pool.ts";
+import { type PostgresPool, repeatOnConflict } from "./pool.ts";
 
 const REPORT = /* sql */ `
   SELECT report AS text, reported_at AS at, held_since AS "heldSince" FROM device_reports WHERE asset_uuid = $1`;

@@ -1,8 +1,8 @@
+import type { Queryable } from "../sql/postgres-executor.ts";
 import { START_EVENTS_ANEW } from "./account-events.ts";
 import { CommandClient } from "./command-client.ts";
 import { findSchemaError, readSchemaVersion, SchemaError } from "./migrations.ts";
 import type { PostgresOptions } from "./options.ts";
-import type { Queryable } from "./pool.ts";
 
 /** Throws a `SchemaError` unless this program can use the schema of the database. */
 export async function requireUsableSchema(client: Queryable): Promise<void> {

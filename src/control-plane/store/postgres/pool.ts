@@ -2,6 +2,7 @@ import pg from "pg";
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { ConnectionOptions } from "node:tls";
+import type { ConnectionPool, Queryable, QueryOutcome, TransactionalQueryable } from "../sql/postgres-executor.ts";
 import { StoreUnavailableError } from "../unavailable.ts";
 import { isConflict, toStoreError } from "./errors.ts";
 import { DEFAULT_POOL_MAX, type PostgresOptions, type PostgresTls } from "./options.ts";
@@ -68,27 +69,11 @@ const SET_UP_CONNECTION = /* sql */ `
     set_config('statement_timeout', '${STATEMENT_TIMEOUT_MS}', false),
     set_config('idle_in_transaction_session_timeout', '${IDLE_TRANSACTION_TIMEOUT_MS}', false)`;
 
-export interface QueryOutcome<Row> {
-  readonly rows: readonly Row[];
-  /** Number of rows that were read or changed. */
-  readonly rowCount: number;
-}
-
-/** Runs statements with parameters `$1`, `$2`. The text of a statement must be constant: it is prepared once. */
-export interface Queryable {
-  query<Row>(text: string, values?: readonly unknown[]): Promise<QueryOutcome<Row>>;
-}
-
-export interface TransactionalQueryable extends Queryable {
-  /** Runs `work` in one transaction, and repeats it after a conflict with another one. */
-  transaction<T>(work: (client: Queryable) => Promise<T>): Promise<T>;
-}
-
 /**
  * Connections to one database. A failure of the server or the way to it is a `StoreUnavailableError`; the next call opens
  * a new connection.
  */
-export class PostgresPool implements TransactionalQueryable, AsyncDisposable {
+export class PostgresPool implements ConnectionPool, AsyncDisposable {
   readonly #pool: pg.Pool;
   #isClosed = false;
 

@@ -13,14 +13,17 @@ export function numberedParameters(sql: string): string {
 }
 
 /**
- * Runs statements with parameters `$1`, `$2`, each text prepared once for a connection. BIGINT values are numbers; one that
+ * Runs statements with parameters `$1`, `$2`. Each text must be constant: it is prepared once for a connection. BIGINT values are numbers; one that
  * is not an exact number is refused.
  */
 export interface Queryable {
-  query(
-    text: string,
-    values?: readonly unknown[],
-  ): Promise<{ readonly rows: readonly unknown[]; readonly rowCount: number }>;
+  query<Row>(text: string, values?: readonly unknown[]): Promise<QueryOutcome<Row>>;
+}
+
+export interface QueryOutcome<Row> {
+  readonly rows: readonly Row[];
+  /** Number of rows that were read or changed. */
+  readonly rowCount: number;
 }
 
 export interface TransactionalQueryable extends Queryable {
@@ -47,11 +50,11 @@ class PostgresConnectionExecutor implements ConnectionExecutor {
   }
 
   async one<Row>(sql: string, parameters: Parameters = []): Promise<Row | undefined> {
-    return (await this.#database.query(translate(sql), parameters)).rows[0] as Row | undefined;
+    return (await this.#database.query<Row>(translate(sql), parameters)).rows[0];
   }
 
   async all<Row>(sql: string, parameters: Parameters = []): Promise<readonly Row[]> {
-    return (await this.#database.query(translate(sql), parameters)).rows as readonly Row[];
+    return (await this.#database.query<Row>(translate(sql), parameters)).rows;
   }
 
   async allValues(sql: string, parameters: Parameters = []): Promise<readonly (readonly unknown[])[]> {

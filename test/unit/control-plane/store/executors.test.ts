@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { PostgresExecutor } from "../../../../src/control-plane/store/sql/postgres-executor.ts";
+import { PostgresExecutor, type QueryOutcome } from "../../../../src/control-plane/store/sql/postgres-executor.ts";
 import { SqliteExecutor } from "../../../../src/control-plane/store/sql/sqlite-executor.ts";
 import { change, one, type Work } from "../../../../src/control-plane/store/sql/statement.ts";
 
@@ -32,9 +32,9 @@ test("SQLite: concurrent transactions are carried out one after the other, and o
 test("PostgreSQL: statements of a transaction go to its connection, with numbered parameters, and a repetition starts anew", async () => {
   const sent: unknown[] = [];
   const connection = (name: string) => ({
-    async query(text: string, values?: readonly unknown[]) {
+    async query<Row>(text: string, values?: readonly unknown[]): Promise<QueryOutcome<Row>> {
       sent.push([name, text, values]);
-      return { rows: [{ value: 4 }], rowCount: 1 };
+      return { rows: [{ value: 4 }] as Row[], rowCount: 1 };
     },
   });
   const executor = new PostgresExecutor({
