@@ -1,11 +1,12 @@
-import type { ImagePathsRequest, Owner } from "./image-path.ts";
+import type { OwnerIds } from "../../protocol/apps/volume-fields.ts";
+import type { ImagePathsRequest } from "./image-path.ts";
 
 /** A file to write on the device. */
 export interface DeviceFile {
   /** Name in the directory. */
   readonly name: string;
   readonly content: Uint8Array;
-  readonly owner: Owner;
+  readonly owner: OwnerIds;
   /** Permission bits. */
   readonly mode: number;
 }

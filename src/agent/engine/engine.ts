@@ -9,7 +9,7 @@ import type { LogLine, LogRequest } from "./log.ts";
 import type { EngineNetworks } from "./networks.ts";
 import type { EngineVolumes, VolumeMount } from "./volumes.ts";
 
-export type { DirectoryRequest, ExportRequest, ImagePath, ImagePathsRequest, Owner } from "./image-path.ts";
+export type { DirectoryRequest, ExportRequest, ImagePath, ImagePathsRequest } from "./image-path.ts";
 export type { DeviceFilesRequest, FilesReading } from "./device-files.ts";
 export type { LogLine, LogRequest } from "./log.ts";
 export type { ConnectRequest, EngineNetworks, NetworkFacts, NetworkRequest, NetworkState } from "./networks.ts";

@@ -1,8 +1,4 @@
-/** Numeric owner of a file. */
-export interface Owner {
-  readonly uid: number;
-  readonly gid: number;
-}
+import type { OwnerIds } from "../../protocol/apps/volume-fields.ts";
 
 /** What an image has at a path, symbolic links followed. */
 export interface ImagePath {
@@ -10,7 +6,7 @@ export interface ImagePath {
   /** Permission bits. */
   readonly mode: number;
   /** `undefined` with Podman, whose interface does not tell it. */
-  readonly owner: Owner | undefined;
+  readonly owner: OwnerIds | undefined;
   /** Content of a file that is not larger than the request allows. */
   readonly content: Uint8Array | undefined;
 }
@@ -32,7 +28,7 @@ export type ExportRequest = Pick<ImagePathsRequest, "image" | "labels">;
 export interface DirectoryRequest extends ExportRequest {
   /** Absolute path on the device. */
   readonly path: string;
-  readonly owner: Owner;
+  readonly owner: OwnerIds;
   /** Permission bits. */
   readonly mode: number;
 }

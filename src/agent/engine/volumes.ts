@@ -1,4 +1,5 @@
-import type { ImagePathsRequest, Owner } from "./image-path.ts";
+import type { OwnerIds } from "../../protocol/apps/volume-fields.ts";
+import type { ImagePathsRequest } from "./image-path.ts";
 
 /** Volumes that the engine keeps. */
 export interface EngineVolumes {
@@ -34,7 +35,7 @@ export interface VolumeSummary {
 export interface VolumeRequest {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  readonly owner?: Owner | undefined;
+  readonly owner?: OwnerIds | undefined;
   /** What it is made for: the image, the labels of the app's container, and where the container mounts it. */
   readonly container: Pick<ImagePathsRequest, "image" | "labels"> & { readonly target: string };
 }

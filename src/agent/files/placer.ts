@@ -2,11 +2,12 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import type { AppSpec } from "../../protocol/apps/app-spec.ts";
 import type { StoredFile } from "../../protocol/apps/app-files.ts";
+import type { OwnerIds } from "../../protocol/apps/volume-fields.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
-import { contentId, parseOwner } from "../core/app/files.ts";
+import { contentId, parseFileOwner } from "../core/app/files.ts";
 import { LABELS } from "../core/app/container.ts";
 import { needsUserFiles, ownerOf } from "../core/image/image-user.ts";
-import type { Engine, Owner } from "../engine/engine.ts";
+import type { Engine } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Host } from "../host/host.ts";
 import type { AgentStore } from "../store/store.ts";
@@ -104,7 +105,11 @@ async function writeByEngine(
     part,
     onDevice,
     others,
-  }: { readonly part: string; readonly onDevice: string; readonly others: readonly (PlacedFile & { owner: Owner })[] },
+  }: {
+    readonly part: string;
+    readonly onDevice: string;
+    readonly others: readonly (PlacedFile & { owner: OwnerIds })[];
+  },
 ): Promise<void> {
   const labels = { [LABELS.app]: spec.name, [LABELS.stateDir]: config.stateDir };
   await engine.writeDeviceFiles({ image: await image(), labels, directory: onDevice, files: others }, signal);
@@ -120,12 +125,12 @@ function flushFileSystem(path: string): Promise<void> {
 }
 
 /** Returns the owner that each file is to have; `undefined` where that does not matter. */
-async function ownersOf(context: PlacerContext, { spec, image }: Placement): Promise<(Owner | undefined)[]> {
+async function ownersOf(context: PlacerContext, { spec, image }: Placement): Promise<(OwnerIds | undefined)[]> {
   const { files = [] } = spec;
   const needsUser = files.some(({ owner, secret }) => owner === undefined && secret === true);
   const user = needsUser ? await userOf(context, spec, await image()) : undefined;
   return files.map(({ owner, secret }) => {
-    if (owner !== undefined) return parseOwner(owner);
+    if (owner !== undefined) return parseFileOwner(owner);
     return secret === true ? user : undefined;
   });
 }
@@ -134,7 +139,7 @@ const USER_FILES = ["/etc/passwd", "/etc/group"];
 const MAX_USER_FILE_BYTES = 65_536;
 
 /** Returns the ids that the app runs with: those of its own `user`, or else of its image. */
-async function userOf({ engine, config, signal }: PlacerContext, spec: AppSpec, image: string): Promise<Owner> {
+async function userOf({ engine, config, signal }: PlacerContext, spec: AppSpec, image: string): Promise<OwnerIds> {
   const user = spec.user ?? (await engine.inspectImage(image, signal))?.user ?? "";
   if (!needsUserFiles(user)) return ownerOf(user, { passwd: undefined, group: undefined });
   const labels = { [LABELS.app]: spec.name, [LABELS.stateDir]: config.stateDir };
@@ -144,7 +149,7 @@ async function userOf({ engine, config, signal }: PlacerContext, spec: AppSpec, 
   return ownerOf(user, { passwd: textOf(passwd), group: textOf(group) });
 }
 
-function isAgent(owner: Owner | undefined): boolean {
+function isAgent(owner: OwnerIds | undefined): boolean {
   return owner?.uid === process.geteuid?.() && owner?.gid === process.getegid?.();
 }
 

@@ -1,8 +1,9 @@
 import type { AppSpec } from "../../protocol/apps/app-spec.ts";
+import type { OwnerIds } from "../../protocol/apps/volume-fields.ts";
 import { normalizePath } from "../../protocol/values/normalize-path.ts";
 import { LABELS } from "../core/app/container.ts";
 import { needsUserFiles, ownerOf } from "../core/image/image-user.ts";
-import type { ImagePath, Owner } from "../engine/engine.ts";
+import type { ImagePath } from "../engine/engine.ts";
 import type { ContainerStepContext } from "./context.ts";
 
 /** What decides how a directory begins that is made for an app. */
@@ -10,7 +11,7 @@ export interface MountPoint {
   /** What the image has at the target; `undefined` if nothing. */
   readonly inImage: ImagePath | undefined;
   /** The user the app runs as. */
-  readonly user: Owner;
+  readonly user: OwnerIds;
 }
 
 const USER_FILES = ["/etc/passwd", "/etc/group"];

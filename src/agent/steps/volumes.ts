@@ -5,6 +5,7 @@ import {
   externalVolumesOf,
   type NamedVolume,
   namedVolumesOf,
+  type OwnerIds,
   parseOwner,
 } from "../../protocol/apps/volume-fields.ts";
 import { LABELS } from "../core/app/container.ts";
@@ -17,7 +18,7 @@ import {
 import { toRefusalFailure } from "../core/deployment/check.ts";
 import type { Failure } from "../core/records.ts";
 import { EngineError } from "../engine/engine-error.ts";
-import type { Owner, VolumeMount } from "../engine/engine.ts";
+import type { VolumeMount } from "../engine/engine.ts";
 import { engineVolumeName, managedVolume, volumeLabels, volumeLock } from "../engine/volume-names.ts";
 import type { ContainerStepContext, StepContext } from "./context.ts";
 import { helperLabelsOf, readMountPoint } from "./mount-point.ts";
@@ -149,7 +150,7 @@ async function makeVolume(context: VolumeContext, asked: NewVolume): Promise<Mad
 const NOT_IN_IMAGES = "/.edge-agent-empty-volume";
 
 /** `undefined` to leave it to the engine, which takes the owner that the image has there, or root. */
-async function findOwner(context: VolumeContext, { spec, image, volume }: NewVolume): Promise<Owner | undefined> {
+async function findOwner(context: VolumeContext, { spec, image, volume }: NewVolume): Promise<OwnerIds | undefined> {
   if (volume.owner !== undefined) return parseOwner(volume.owner);
   const { inImage, user } = await readMountPoint(context, spec, image, volume.target);
   // Where the image has nothing, the app could not write to a directory of root's.

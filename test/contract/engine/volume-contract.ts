@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Owner } from "../../../src/agent/engine/engine.ts";
+import type { OwnerIds } from "../../../src/protocol/apps/volume-fields.ts";
 import { uniqueName } from "../../support/images/load-image.ts";
 import { create, expectKind, run, unaborted } from "./steps.ts";
 import type { EngineHarness } from "./harness.ts";
@@ -12,7 +12,7 @@ const mounted = (name: string, target: string) => ({ namedVolumes: [{ name, targ
 
 export function volumeContract(harness: () => EngineHarness): void {
   /** Makes a volume that goes with the test. */
-  async function make(image: string, target: string, owner?: Owner): Promise<string> {
+  async function make(image: string, target: string, owner?: OwnerIds): Promise<string> {
     const name = uniqueName("volume");
     const { volumes } = harness().engine;
     onTestFinished(() => volumes.remove(name, unaborted));

@@ -6,19 +6,19 @@ import type {
   DeviceFilesRequest,
   DirectoryRequest,
   FilesReading,
-  Owner,
 } from "../../../src/agent/engine/engine.ts";
+import type { OwnerIds } from "../../../src/protocol/apps/volume-fields.ts";
 import { normalizePath } from "../../../src/protocol/values/normalize-path.ts";
 
 /** What is at a path of a device. */
 export interface DeviceFile {
   readonly kind: "file" | "directory" | "link";
   readonly mode: number;
-  readonly owner: Owner;
+  readonly owner: OwnerIds;
   readonly content?: Uint8Array;
 }
 
-const ROOT: Owner = { uid: 0, gid: 0 };
+const ROOT: OwnerIds = { uid: 0, gid: 0 };
 
 /** Files of the fake engine's device. Every path exists, save below the directories that a test adds as empty. */
 export class FakeDeviceFiles {

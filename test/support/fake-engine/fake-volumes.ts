@@ -2,10 +2,10 @@ import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import type {
   ContainerRequest,
   EngineVolumes,
-  Owner,
   VolumeRequest,
   VolumeSummary,
 } from "../../../src/agent/engine/engine.ts";
+import type { OwnerIds } from "../../../src/protocol/apps/volume-fields.ts";
 import type { FakeContainer } from "./fake-container.ts";
 import type { FakeImage } from "./fake-image.ts";
 import type { Faults } from "./faults.ts";
@@ -13,7 +13,7 @@ import type { Faults } from "./faults.ts";
 interface FakeVolume {
   readonly labels: Readonly<Record<string, string>>;
   readonly createdAt: number;
-  owner: Owner;
+  owner: OwnerIds;
   mode: number;
   /** Whether what the image has was copied. */
   isFilled: boolean;
@@ -28,7 +28,7 @@ interface Machine {
   readonly image: (name: string) => FakeImage;
 }
 
-const ROOT: Owner = { uid: 0, gid: 0 };
+const ROOT: OwnerIds = { uid: 0, gid: 0 };
 const CREATED_AT = 1_795_000_000;
 
 /** Volumes of the fake engine. */
@@ -48,7 +48,7 @@ export class FakeVolumes implements EngineVolumes {
   }
 
   /** What is there; `undefined` if there is no such volume. */
-  look(name: string): { readonly owner: Owner; readonly mode: number } | undefined {
+  look(name: string): { readonly owner: OwnerIds; readonly mode: number } | undefined {
     const found = this.#volumes.get(name);
     return found && { owner: found.owner, mode: found.mode };
   }
@@ -123,7 +123,7 @@ function mounts({ namedVolumes = [] }: ContainerRequest): NonNullable<ContainerR
   return namedVolumes;
 }
 
-function newVolume(labels: FakeVolume["labels"], owner: Owner | undefined): FakeVolume {
+function newVolume(labels: FakeVolume["labels"], owner: OwnerIds | undefined): FakeVolume {
   const hasOwner = owner !== undefined;
   return { labels, createdAt: CREATED_AT, owner: owner ?? ROOT, mode: 0o755, isFilled: false, hasOwner, bytes: 0 };
 }

@@ -1,13 +1,8 @@
 import type { AppFile, StoredFile } from "../../../protocol/apps/app-files.ts";
 import type { AppSpec, RequestedAppSpec } from "../../../protocol/apps/app-spec.ts";
+import type { OwnerIds } from "../../../protocol/apps/volume-fields.ts";
 import { normalizePath } from "../../../protocol/values/normalize-path.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
-
-/** Numeric owner of a file. */
-interface Owner {
-  readonly uid: number;
-  readonly gid: number;
-}
 
 /**
  * Takes the files of a request: keeps their contents, and returns their descriptions, which are what records have.
@@ -51,7 +46,7 @@ export function describeFile({ target, mode, owner, secret, directory }: AppFile
     target: normalizePath(target),
     ...key,
     mode: mode === undefined ? (secret ? "0400" : "0444") : mode.padStart(4, "0"),
-    ...(owner !== undefined && { owner: formatOwner(parseOwner(owner)) }),
+    ...(owner !== undefined && { owner: formatOwner(parseFileOwner(owner)) }),
     ...(secret === true && { secret }),
     ...(directory === true && { directory }),
   };
@@ -62,13 +57,13 @@ export function reportedFiles(files: readonly StoredFile[]): StoredFile[] {
   return files.map(({ secret_id: _secretId, ...file }) => file);
 }
 
-/** Parses `UID` or `UID:GID`. */
-export function parseOwner(text: string): Owner {
+/** Parses the `owner` of a file, `UID` or `UID:GID`; the group is the user's number by default. */
+export function parseFileOwner(text: string): OwnerIds {
   const [uid, gid = uid] = text.split(":").map(Number);
   return { uid: uid ?? 0, gid: gid ?? 0 };
 }
 
-function formatOwner({ uid, gid }: Owner): string {
+function formatOwner({ uid, gid }: OwnerIds): string {
   return `${uid}:${gid}`;
 }
 

@@ -1,3 +1,5 @@
+import type { OwnerIds } from "../../../protocol/apps/volume-fields.ts";
+
 /** Files of an image that name its users. */
 export interface UserFiles {
   /** Content of `/etc/passwd`; `undefined` if the image has none. */
@@ -6,12 +8,7 @@ export interface UserFiles {
   readonly group: string | undefined;
 }
 
-interface Owner {
-  readonly uid: number;
-  readonly gid: number;
-}
-
-const ROOT: Owner = { uid: 0, gid: 0 };
+const ROOT: OwnerIds = { uid: 0, gid: 0 };
 const MAX_ID = 2 ** 31 - 1;
 
 /** Whether finding the owner for an image's user needs the image's files. */
@@ -25,7 +22,7 @@ export function needsUserFiles(user: string): boolean {
  *
  * @param user `USER[:GROUP]` by name or number, as in the image; empty for root
  */
-export function ownerOf(user: string, { passwd, group }: UserFiles): Owner {
+export function ownerOf(user: string, { passwd, group }: UserFiles): OwnerIds {
   if (user === "") return ROOT;
   const [name = "", groupName] = user.split(":");
   const entry = rows(passwd).find(([login, , id]) => login === name || id === name);
@@ -50,6 +47,6 @@ function toId(text: string | undefined): number | undefined {
  * Returns the owner of a directory that an image's programs are to use: the one that the image's own directory there has,
  * unless that is root and the programs run as another user, who could not write to it.
  */
-export function directoryOwner(inImage: Owner | undefined, user: Owner): Owner {
+export function directoryOwner(inImage: OwnerIds | undefined, user: OwnerIds): OwnerIds {
   return inImage === undefined || inImage.uid === 0 ? { ...user, ...(user.uid === 0 && inImage) } : inImage;
 }

@@ -3,7 +3,8 @@ import { buffer } from "node:stream/consumers";
 import type Docker from "dockerode";
 import { boundHeaders } from "../../../lib/bounded-tar-headers.ts";
 import type { DeviceFile } from "../device-files.ts";
-import type { ImagePath, Owner } from "../image-path.ts";
+import type { OwnerIds } from "../../../protocol/apps/volume-fields.ts";
+import type { ImagePath } from "../image-path.ts";
 import type { HelperEngine } from "./helper-container.ts";
 import { hasStatus } from "./unless-status.ts";
 import { parseBoundedJson } from "../../../protocol/values/bounded-json.ts";
@@ -86,7 +87,7 @@ export async function readPath(
 /** A directory to make, with its path in the archive. */
 export interface DirectoryEntry {
   readonly name: string;
-  readonly owner: Owner;
+  readonly owner: OwnerIds;
   readonly mode: number;
 }
 
@@ -136,7 +137,7 @@ async function archiveOf(entries: readonly ArchiveEntry[]): Promise<Buffer> {
 // The library writes at most this into the fields of a plain header.
 const MAX_PLAIN_ID = 0o777777;
 
-function largeIds({ uid, gid }: Owner): { readonly pax?: Record<string, string> } {
+function largeIds({ uid, gid }: OwnerIds): { readonly pax?: Record<string, string> } {
   return Math.max(uid, gid) > MAX_PLAIN_ID ? { pax: { uid: String(uid), gid: String(gid) } } : {};
 }
 
@@ -160,7 +161,7 @@ function parseStat(header: string | readonly string[] | undefined): PathStat {
 async function readFirstEntry(
   archive: IncomingMessage,
   maxBytes: number,
-): Promise<{ readonly owner: Owner; readonly content: Uint8Array | undefined } | undefined> {
+): Promise<{ readonly owner: OwnerIds; readonly content: Uint8Array | undefined } | undefined> {
   const { extract } = await import("tar-stream");
   const entries = boundHeaders(extract());
   archive.on("error", (error) => entries.destroy(error));
