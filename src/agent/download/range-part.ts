@@ -132,7 +132,7 @@ export class RangePart implements AsyncDisposable {
     }
   }
 
-  /** Must be called before bytes are appended, by who has the write lock: the last writer may have been stopped. */
+  /** Must be called by the holder of the write lock before bytes are appended: the last writer may have been stopped. */
   async repair(): Promise<void> {
     if (this.#isBroken) await this.recover();
   }

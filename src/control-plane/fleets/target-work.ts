@@ -223,7 +223,7 @@ export class TargetWork {
     }
   }
 
-  /** Stores changes, and tells of the attempts that ended with them. Returns the assets whose targets were changed. */
+  /** Stores changes, and reports the attempts that ended with them. Returns the assets whose targets were changed. */
   async #store(
     { fence }: Round,
     changes: readonly TargetChange[],

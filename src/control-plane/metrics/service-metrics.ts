@@ -25,7 +25,7 @@ const CLOSE_REASONS = new Map<number, string>([
   ...Object.entries(CLOSE_CODES).map(([name, code]): [number, string] => [code, toSnakeCase(name)]),
 ]);
 
-/** Counts what the service tells of as it happens. */
+/** Counts what the service reports as it happens. */
 export class ServiceMetrics implements Observer {
   readonly #requests;
   readonly #streams;

@@ -72,7 +72,7 @@ export interface SimStore {
     operatorStatus?: string,
   ): Promise<void>;
   /**
-   * Stores what the operator said, and the state by that. With an entry, it tells of the change as well. Does nothing if the
+   * Stores what the operator said, and the state by that; with an entry, also an event and that entry. Does nothing if the
    * asset or SIM does not exist.
    */
   recordCheck(

@@ -21,8 +21,8 @@ export interface PushedRelease {
 const MANIFESTS: ReadonlySet<string> = new Set([RELEASE_TYPES.index, RELEASE_TYPES.manifest]);
 
 /**
- * Reads a release that `npm run package` has written, all but its layers. Every digest is checked; who has signed it is for devices
- * to judge, which have the keys. Errors: exit code 2.
+ * Reads a release that `npm run package` has written, all but its layers. Every digest is checked; devices, which have the keys,
+ * check the signature. Errors: exit code 2.
  */
 export function readReleaseFolder(folder: string): WholeRelease {
   return asFailure(folder, () => readWholeRelease(fileReader(folder), unverifiedStatement));

@@ -40,7 +40,7 @@ export interface LayerBlob extends Blob {
 }
 
 export interface ReleaseLayer extends LayerBlob {
-  /** Digest of the archive before it was compressed: who has its files need not fetch it. */
+  /** Digest of the archive before it was compressed: a device that has its files does not fetch it. */
   readonly diffId: string;
 }
 

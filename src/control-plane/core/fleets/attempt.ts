@@ -134,8 +134,8 @@ const ENDS: ReadonlySet<TargetState> = new Set(["failed", "refused", "lost", "ch
 const AFTER_END: ReadonlySet<TargetState> = new Set(["pending", "deferred"]);
 
 /**
- * Returns the attempt that ends with a change of a target, or that the target tells of no longer after it; `undefined` if there is
- * none. What succeeds is kept when the target goes back: the target itself tells of it until then. Where the attempt is on record as
+ * Returns the attempt that ends with a change of a target, or that the target no longer has after it; `undefined` if there is
+ * none. What succeeds is kept when the target goes back: the target itself has it until then. Where the attempt is on record as
  * one that has failed, such as because its device was away for a while, its success is to be kept too: see `isAmendment`.
  *
  * @param logs the last lines of the deployment's app, if there are any

@@ -23,8 +23,8 @@ export function nextPart(goal: Pick<Goal, "agent" | "apps">, running: string | u
 }
 
 /**
- * Returns the request that updates the agent of a device. Who retries a rollout wants a release also where a device has set it aside;
- * otherwise none is tried on a device again.
+ * Returns the request that updates the agent of a device. A retry of a rollout asks for a release also where the device has set it
+ * aside; otherwise a device tries none again.
  */
 export function agentRequest({ version, served }: RequiredAgent, { retryOf }: Pick<Rollout, "retryOf">): AgentUpdate {
   return { version, served, ...(retryOf !== undefined && { again: true }) };

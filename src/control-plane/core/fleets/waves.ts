@@ -170,7 +170,7 @@ interface CurrentWaves<T> {
   readonly joined: number;
 }
 
-/** Returns the waves of a plan with the members of now: who has left is in none, who has joined is in the last. */
+/** Returns the waves of a plan with the members of now: one that has left is in none, one that has joined is in the last. */
 export function currentWaves<T extends { readonly assetUuid: string }>(
   { waves }: Pick<StoredPlan, "waves">,
   members: readonly T[],

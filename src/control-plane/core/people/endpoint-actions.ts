@@ -77,7 +77,7 @@ export const ENDPOINT_ACTIONS: Readonly<Record<string, AuditAction>> = {
 const WITHOUT_ENTRY: ReadonlySet<string> = new Set([
   // Belongs to no account until a person confirms it.
   "POST /v1/device-logins",
-  // What it finds is told as what the daily reading finds: the service has noticed it.
+  // A difference that it finds has an entry of the service, like one that the daily reading finds.
   "POST /v1/assets/:asset_id/sims/:sim_type/refresh",
 ]);
 

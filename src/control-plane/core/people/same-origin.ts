@@ -1,4 +1,4 @@
-/** What a browser tells of the page that sends a request. */
+/** What a browser says of the page that sends a request. */
 export interface RequestOrigin {
   readonly method: string;
   /** The header `Sec-Fetch-Site`. */
