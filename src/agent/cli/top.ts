@@ -42,7 +42,7 @@ function fetchTop({ client }: Context, signal: AbortSignal): Promise<Top> {
 async function showOnce(context: Context): Promise<void> {
   const { printer, io } = context;
   const before = await fetchTop(context, io.interrupted);
-  await pause(context, SAMPLE_INTERVAL_MS, io.interrupted);
+  await pauseAwake(context, SAMPLE_INTERVAL_MS, io.interrupted);
   const now = await fetchTop(context, io.interrupted);
   if (printer.json) printer.document(document(before, now));
   else printer.line(renderTop(now, readHostUsage(), ratesBetween(before, now), printer.theme, printer.width));
@@ -52,7 +52,7 @@ async function showLines(context: Context): Promise<void> {
   const { interrupted } = context.io;
   let before = await fetchTop(context, interrupted);
   for (;;) {
-    await pause(context, REFRESH_INTERVAL_MS, interrupted);
+    await pauseAwake(context, REFRESH_INTERVAL_MS, interrupted);
     const now = await fetchTop(context, interrupted);
     context.printer.jsonLine(document(before, now));
     before = now;
@@ -71,7 +71,7 @@ async function showLive(context: Context): Promise<void> {
     for (;;) {
       const view = renderTop(now, readHostUsage(), ratesBetween(before, now), printer.theme, printer.width);
       screen.draw(`${view}\n\n${printer.theme.dim("q to quit")}`);
-      await pause(context, before ? REFRESH_INTERVAL_MS : SAMPLE_INTERVAL_MS, signal);
+      await pauseAwake(context, before ? REFRESH_INTERVAL_MS : SAMPLE_INTERVAL_MS, signal);
       before = now;
       now = await fetchTop(context, signal);
     }
@@ -85,7 +85,7 @@ function document(before: Top, now: Top) {
 }
 
 /** Sleeps and keeps the process alive, which the clock's timers do not. */
-async function pause({ io }: Context, ms: number, signal: AbortSignal): Promise<void> {
+async function pauseAwake({ io }: Context, ms: number, signal: AbortSignal): Promise<void> {
   const keepAlive = setInterval(() => undefined, 2 ** 30);
   try {
     await io.clock.sleep(ms, signal);

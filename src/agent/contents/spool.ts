@@ -6,7 +6,7 @@ import { join } from "node:path";
 const MAX_MEMORY_BYTES = 4 * 1024 * 1024;
 const READ_BYTES = 64 * 1024;
 
-interface Place {
+interface SpooledContent {
   readonly position: number;
   readonly size: number;
 }
@@ -19,7 +19,7 @@ export class Spool implements AsyncDisposable {
   readonly #directory: string;
   readonly #maxMemoryBytes: number;
   readonly #inMemory = new Map<number, Buffer>();
-  readonly #inFile = new Map<number, Place>();
+  readonly #inFile = new Map<number, SpooledContent>();
   #bytesInMemory = 0;
   #file: FileHandle | undefined;
   #end = 0;

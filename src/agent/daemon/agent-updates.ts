@@ -7,7 +7,7 @@ import type { Config } from "../config/load.ts";
 import { registryAuthFor } from "../images/request.ts";
 import type { CommandHandler } from "../link/ports.ts";
 import type { RegistryTrust } from "../registry/trust.ts";
-import type { DeviceDeployments } from "../steps/deployments.ts";
+import type { DeploymentCommands } from "../steps/refuse-unstorable.ts";
 import { AgentUpdates, type UpdateServices } from "../updates/agent-updates.ts";
 import type { ReleaseLocation } from "../updates/find-release.ts";
 import type { ImageServices } from "../images/ports.ts";
@@ -66,13 +66,11 @@ export function unencryptedService({ control_plane_url: url }: Pick<Config, "con
   return protocol === "ws:" ? [{ host, insecure: true }] : [];
 }
 
-type Commands = Pick<DeviceDeployments, "deploy" | "change" | "apply" | "cancel" | "openDeployments" | "isBusy">;
-
 /** Adds updates of the agent to the commands of a device. */
 export function withAgentUpdates(
-  deployments: Commands,
+  deployments: DeploymentCommands,
   updates: Pick<AgentUpdates, "updateAgent" | "cancel">,
-): Commands & Pick<CommandHandler, "updateAgent"> {
+): DeploymentCommands & Pick<CommandHandler, "updateAgent"> {
   return {
     deploy: (...args) => deployments.deploy(...args),
     change: (...args) => deployments.change(...args),

@@ -2,13 +2,13 @@ import type { BackoffOptions } from "../../lib/backoff.ts";
 import type { DeployOptions } from "../../protocol/apps/deploy-request.ts";
 import type { ReportDelta } from "../../protocol/apps/app-report.ts";
 import type { ChangeRequest } from "../core/deployment/accept.ts";
+import type { CancelReason } from "../core/deployment/cancelled.ts";
 import type { ControlFrame } from "../../protocol/link/frames.ts";
 import type { HealthMessageWriter } from "../../protocol/link/health-message.ts";
 import type { ControlStreamFrame, DeviceStreamFrame } from "../../protocol/link/streams.ts";
 import type { FrameCounts } from "./frame-meter.ts";
 
 export type Welcome = Extract<ControlFrame, { type: "welcome" }>;
-type CancelReason = Extract<ControlFrame, { type: "cancel" }>["reason"];
 
 export interface LinkConfig {
   /** Address of the control plane, `wss:` or `ws:`. */

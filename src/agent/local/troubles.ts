@@ -1,18 +1,7 @@
 import { capitalize } from "../core/text.ts";
 import { oldEngine } from "../core/deployment/engine-differences.ts";
+import type { Trouble } from "../core/doctor/judge-agent.ts";
 import type { DeviceStatus, Status } from "./api.ts";
-
-/** What of the device is in trouble. */
-export type TroubleKind = "link" | "engine" | "disk" | "state" | "clock" | "app";
-
-/** Something that is wrong, as the agent sees it. The source of `edge-agent status` and of `edge-agent doctor`. */
-export interface Trouble {
-  readonly kind: TroubleKind;
-  /** A sentence. */
-  readonly text: string;
-  /** What a person can do about it; the doctor knows more about those without. */
-  readonly next?: string;
-}
 
 /** Returns the problems; empty if there are none. */
 export function troublesOf(status: Status): Trouble[] {

@@ -3,8 +3,13 @@ import type { CommandHandler } from "../link/ports.ts";
 import { StoreError } from "../store/store.ts";
 import type { DeviceDeployments } from "./deployments.ts";
 
-type Commands = Pick<DeviceDeployments, "deploy" | "change" | "apply" | "cancel" | "openDeployments" | "isBusy"> &
-  Pick<CommandHandler, "updateAgent">;
+/** What commands of the control plane do with deployments. */
+export type DeploymentCommands = Pick<
+  DeviceDeployments,
+  "deploy" | "change" | "apply" | "cancel" | "openDeployments" | "isBusy"
+>;
+
+type Commands = DeploymentCommands & Pick<CommandHandler, "updateAgent">;
 
 /**
  * Refuses commands that cannot be stored, with the reason. What is known already, such as a repeated command, needs no

@@ -1,12 +1,5 @@
 import type { MemberStateName, MemberWait } from "../../protocol/fleets/fleet-member.ts";
-import type { IconName } from "./icon.tsx";
-import { WAIT_REASONS } from "./target-states.ts";
-
-interface StateText {
-  readonly label: string;
-  readonly kind: "good" | "plain" | "warn" | "bad";
-  readonly icon: IconName;
-}
+import { type StateText, WAIT_REASONS } from "./target-states.ts";
 
 /** States of the members of fleets in words, in the order in which people look at them. */
 export const MEMBER_STATES: Readonly<Record<MemberStateName, StateText>> = {

@@ -1,11 +1,10 @@
 import type { RolloutState, TargetCounts, TargetState, WaitReason } from "../../protocol/fleets/rollout.ts";
 import type { IconName } from "./icon.tsx";
 
-type Kind = "good" | "plain" | "warn" | "bad";
-
-interface StateText {
+/** A state in words, with what `State` shows beside them. */
+export interface StateText {
   readonly label: string;
-  readonly kind: Kind;
+  readonly kind: "good" | "plain" | "warn" | "bad";
   readonly icon: IconName;
 }
 

@@ -24,7 +24,7 @@ const SCRYPT_MEMORY_MARGIN = 2;
 const argon2Async = promisify(argon2);
 const scryptAsync = promisify<string, Uint8Array, number, object, Buffer>(scrypt);
 
-/** Who waits for a hash. */
+/** The place of a request in the queue for hashes. */
 export interface HashPlace extends Place {
   /** Gives the place up. */
   readonly signal?: AbortSignal | undefined;
@@ -36,7 +36,7 @@ export interface PasswordCheck {
   readonly needsRehash: boolean;
 }
 
-interface Waiting {
+interface QueuedHash {
   readonly start: () => void;
   readonly refuse: (error: EdgeError) => void;
 }
@@ -55,7 +55,7 @@ export interface PasswordHasherOptions {
 export class PasswordHasher {
   readonly algorithm: PasswordAlgorithm;
   readonly #onRefused: (() => void) | undefined;
-  readonly #queue = new FairQueue<Waiting>(QUEUE_LIMITS);
+  readonly #queue = new FairQueue<QueuedHash>(QUEUE_LIMITS);
   #running = 0;
   #hashed = 0;
 
@@ -119,7 +119,7 @@ export class PasswordHasher {
       return;
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const waiting: Waiting = { start: resolve, refuse: reject };
+    const waiting: QueuedHash = { start: resolve, refuse: reject };
     const giveUp = (): void => {
       this.#queue.remove(waiting, place);
       reject(signal?.reason as Error);
@@ -139,7 +139,7 @@ export class PasswordHasher {
     else this.#running--;
   }
 
-  #refuse(refused: Waiting | undefined): void {
+  #refuse(refused: QueuedHash | undefined): void {
     if (!refused) return;
     this.#onRefused?.();
     refused.refuse(

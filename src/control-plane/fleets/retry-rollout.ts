@@ -7,7 +7,7 @@ import { termsOfSelector } from "../core/selector-terms.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import { newRollout, newTarget, type Rollout, type Target } from "../core/fleets/rollout.ts";
 import { startFields, supersede } from "../core/fleets/rollout-commands.ts";
-import { describe } from "../core/fleets/progress.ts";
+import { describeCounts } from "../core/fleets/progress.ts";
 import type { Store } from "../store/store.ts";
 import type { Requester } from "./make-revision.ts";
 import { goingBack } from "./plan-rollout.ts";
@@ -160,7 +160,7 @@ async function nothingToRetry(
     ];
     return `Nothing to retry: ${failed} ${failed === 1 ? "asset has" : "assets have"} failed in the rollout; ${parts.join(", ")}.`;
   }
-  return `Nothing to retry: no asset has failed in the rollout or refused it (${describe(await rollouts.countTargets(id)) || "it had none"}).`;
+  return `Nothing to retry: no asset has failed in the rollout or refused it (${describeCounts(await rollouts.countTargets(id)) || "it had none"}).`;
 }
 
 /** Returns the assets that have failed or refused, and those that went back from that. */

@@ -76,14 +76,14 @@ function entryOf(
   });
 }
 
-interface Difference {
+interface SimDifference {
   readonly before: SimState;
   readonly after: SimState;
   readonly wasLost: boolean;
   readonly isLost: boolean;
 }
 
-function actionOf({ before, after, wasLost, isLost }: Difference) {
+function actionOf({ before, after, wasLost, isLost }: SimDifference) {
   if (isLost) return wasLost ? undefined : "sim.lost";
   if (before.pending && !after.pending) return "sim.settled";
   if (!isSameState(before, after)) return "sim.corrected";

@@ -122,7 +122,7 @@ export function parseSecretEnv(text: string, env: Env): EnvironmentEntry {
  * Parses an environment file in the format of `docker run --env-file`: a line is `KEY=VALUE`, literal and without
  * quoting, or `KEY` alone. Empty lines and lines that begin with `#` are ignored.
  */
-export function parseEnvFile(text: string, env: Env, fileName: string): EnvironmentEntry[] {
+export function parseLiteralEnvFile(text: string, env: Env, fileName: string): EnvironmentEntry[] {
   return text
     .replace(/^\uFEFF/, "")
     .split(/\r?\n/)

@@ -5,7 +5,13 @@ import { type Io, readTextFile, readTextOrStdin } from "../io.ts";
 import { type FileOption, readAppFiles } from "./app-files.ts";
 import { type AppFlags, type AppRequest, parseAppFile } from "./app-request.ts";
 import { containerEntries, containerScalars } from "./container-flags.ts";
-import { type DeviceMapping, type EnvironmentEntry, parseEnv, parseEnvFile, parseSecretEnv } from "./parse-options.ts";
+import {
+  type DeviceMapping,
+  type EnvironmentEntry,
+  parseEnv,
+  parseLiteralEnvFile,
+  parseSecretEnv,
+} from "./parse-options.ts";
 
 /** The options that describe an app, as commander passes them. Durations in seconds, sizes in bytes. */
 export interface AppOptions {
@@ -77,7 +83,7 @@ async function readEnvironments(options: AppOptions, io: Io): Promise<Environmen
   const environments = new Map<string, EnvironmentEntry>();
   const set = (entry: EnvironmentEntry) => environments.set(entry.key, { ...environments.get(entry.key), ...entry });
   for (const name of options.envFile ?? []) {
-    for (const entry of parseEnvFile(await readTextFile(name), io.env, name)) set(entry);
+    for (const entry of parseLiteralEnvFile(await readTextFile(name), io.env, name)) set(entry);
   }
   for (const text of options.env ?? []) set(parseEnv(text, io.env));
   for (const text of options.secretEnv ?? []) set(parseSecretEnv(text, io.env));

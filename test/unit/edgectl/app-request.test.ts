@@ -4,7 +4,7 @@ import { buildAppRequest, parseAppFile, secretsWithoutValue } from "../../../src
 import {
   parseDevice,
   parseEnv,
-  parseEnvFile,
+  parseLiteralEnvFile,
   parsePort,
   parseSecretEnv,
   parseSize,
@@ -105,7 +105,7 @@ describe("--env and --env-file", () => {
   });
 
   test("an error names the line and never the value", () => {
-    const failure = catchFailure(() => parseEnvFile("# c\n\nA=1\n=planted\n", {}, "app.env"));
+    const failure = catchFailure(() => parseLiteralEnvFile("# c\n\nA=1\n=planted\n", {}, "app.env"));
     expect(failure.message).toContain("app.env, line 4");
     expect(`${failure.message}${failure.hint}`).not.toContain("planted");
   });
@@ -119,7 +119,7 @@ describe("--env and --env-file", () => {
   });
 
   test("a file is read as docker reads it: no quoting, comments and empty lines ignored", () => {
-    expect(parseEnvFile('\uFEFFA=1\r\n#B=2\n\n  C="x # y"\nD=\n', {}, "f")).toEqual([
+    expect(parseLiteralEnvFile('\uFEFFA=1\r\n#B=2\n\n  C="x # y"\nD=\n', {}, "f")).toEqual([
       { key: "A", value: "1" },
       { key: "C", value: '"x # y"' },
       { key: "D", value: "" },

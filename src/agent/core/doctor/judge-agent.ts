@@ -1,8 +1,12 @@
 import { type CheckId, type CheckResult, type CheckResults, failedChecks } from "./checks.ts";
 
-interface Trouble {
+/** Something that is wrong, as the agent sees it. The source of `edge-agent status` and of `edge-agent doctor`. */
+export interface Trouble {
+  /** What of the device is in trouble. */
   readonly kind: "link" | "engine" | "disk" | "state" | "clock" | "app";
+  /** A sentence. */
   readonly text: string;
+  /** What a person can do about it; the doctor knows more about those without. */
   readonly next?: string;
 }
 

@@ -68,7 +68,7 @@ function sum(sizes: readonly number[]): number {
 }
 
 /** Why an image is not pulled. */
-type Refusal = Omit<Failure, "step">;
+type PullRefusal = Omit<Failure, "step">;
 
 /** Limits on the cost of an image, in bytes; `undefined` for no limit. */
 export interface CostLimits {
@@ -87,7 +87,7 @@ export interface PullLimits extends CostLimits {
 }
 
 /** Returns why an image of this cost is not pulled, or `undefined`. */
-export function findCostRefusal(cost: PullCost, limits: PullLimits): Refusal | undefined {
+export function findCostRefusal(cost: PullCost, limits: PullLimits): PullRefusal | undefined {
   return findSizeRefusal(cost, limits) ?? findBudgetRefusal(cost, limits) ?? findSpaceRefusal(cost, limits);
 }
 
@@ -95,7 +95,7 @@ export function findCostRefusal(cost: PullCost, limits: PullLimits): Refusal | u
 export function findDepthRefusal(
   { layers, reference }: Pick<ResolvedImage, "layers" | "reference">,
   maxLayers: number | undefined,
-): Refusal | undefined {
+): PullRefusal | undefined {
   if (maxLayers === undefined || layers.length <= maxLayers) return undefined;
   const reason = `has ${layers.length} layers, and the device's container engine takes ${maxLayers} at most`;
   return {
@@ -110,7 +110,7 @@ export function requiresKnownCost(limits: CostLimits): boolean {
   return Object.values(limits).some((limit) => limit !== undefined);
 }
 
-function findSizeRefusal({ imageBytes }: PullCost, { maxImageBytes }: PullLimits): Refusal | undefined {
+function findSizeRefusal({ imageBytes }: PullCost, { maxImageBytes }: PullLimits): PullRefusal | undefined {
   if (maxImageBytes === undefined || imageBytes <= maxImageBytes) return undefined;
   return {
     code: "PolicyDenied",
@@ -123,7 +123,7 @@ function findSizeRefusal({ imageBytes }: PullCost, { maxImageBytes }: PullLimits
  * Returns why this much is not downloaded, or `undefined`. Must be checked again if the engine requests more layers
  * than expected.
  */
-export function findBudgetRefusal(cost: PullCost, limits: CostLimits): Refusal | undefined {
+export function findBudgetRefusal(cost: PullCost, limits: CostLimits): PullRefusal | undefined {
   const { requestMaxDownloadBytes: asked = Infinity, deviceMaxDownloadBytes: own = Infinity } = limits;
   const limit = Math.min(asked, own);
   if (cost.downloadBytes <= limit) return undefined;
@@ -160,7 +160,7 @@ export function projectedBytes(now: {
 }
 
 /** While a layer is unpacked, both what the engine got and its unpacked form are on disk. */
-function findSpaceRefusal(cost: PullCost, { freeBytes, reserveBytes }: PullLimits): Refusal | undefined {
+function findSpaceRefusal(cost: PullCost, { freeBytes, reserveBytes }: PullLimits): PullRefusal | undefined {
   const needed = cost.transferBytes + cost.diskBytes;
   if (freeBytes === undefined || needed === 0 || freeBytes - needed >= reserveBytes) return undefined;
   return {

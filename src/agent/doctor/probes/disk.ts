@@ -36,7 +36,7 @@ export const probeDisk: Probe = async (context, signal) => {
   );
 };
 
-interface Place {
+interface DiskSpace {
   readonly path: string;
   /** Bytes. */
   readonly reserve: number;
@@ -45,7 +45,7 @@ interface Place {
   readonly next: string;
 }
 
-async function checkSpace({ path, reserve, judge, next }: Place): Promise<CheckResult> {
+async function checkSpace({ path, reserve, judge, next }: DiskSpace): Promise<CheckResult> {
   const stats = await statfs(path).catch(() => undefined);
   // A missing path is reported by another check.
   if (!stats) return good(`${path} cannot be seen.`);

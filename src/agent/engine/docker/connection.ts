@@ -4,10 +4,10 @@ import Docker from "dockerode";
 import { EngineError } from "../engine-error.ts";
 
 /** Returns a client for the engine's current socket. */
-export type Connect = () => Docker;
+export type ConnectEngine = () => Docker;
 
-/** Creates a `Connect` that calls `socketPath` each time, which may throw an `EngineError`. */
-export function createConnector(socketPath: () => string): Connect {
+/** Creates a `ConnectEngine` that calls `socketPath` each time, which may throw an `EngineError`. */
+export function createConnector(socketPath: () => string): ConnectEngine {
   let client: { readonly path: string; readonly docker: Docker } | undefined;
   return () => {
     const path = socketPath();

@@ -5,7 +5,7 @@ import { KeyedLock } from "../../../lib/keyed-lock.ts";
 import { memoize } from "../../../lib/memoize.ts";
 import type { ContainerAccess, ExecRequest, RunningExec } from "../container-access.ts";
 import { call } from "./call.ts";
-import { type Connect, createConnector } from "./connection.ts";
+import { type ConnectEngine, createConnector } from "./connection.ts";
 import { containerAddresses } from "./container-addresses.ts";
 import { startExec } from "./exec.ts";
 import { requireContainer } from "./find-container.ts";
@@ -24,7 +24,7 @@ export function createContainerAccess(options: {
   readonly socketPath: () => string;
   readonly clock: Clock;
 }): ContainerAccess {
-  const connect: Connect = createConnector(options.socketPath);
+  const connect: ConnectEngine = createConnector(options.socketPath);
   const run = <T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>, ms = TIMEOUT_MS): Promise<T> =>
     call(options.clock, ms, signal, work);
   const { signal: never } = new AbortController();

@@ -30,7 +30,7 @@ import type {
 } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
 import { call } from "./call.ts";
-import type { Connect } from "./connection.ts";
+import type { ConnectEngine } from "./connection.ts";
 import { createConnector } from "./connection.ts";
 import { containerUsage, writableBytes } from "./container-usage.ts";
 import { configuredPorts, toState, toSummary } from "./container-mapping.ts";
@@ -99,7 +99,7 @@ class DockerEngine implements Engine {
     helperEngine: (signal) => this.#helperEngine(signal),
     connect: () => this.#connect(),
   });
-  readonly #connect: Connect;
+  readonly #connect: ConnectEngine;
   readonly #clock: Clock;
   readonly #kind: (signal: AbortSignal) => Promise<EngineInfo["kind"]>;
   readonly #isRootless: (signal: AbortSignal) => Promise<boolean>;

@@ -8,7 +8,7 @@ import type {
   NetworkState,
 } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
-import type { Connect } from "./connection.ts";
+import type { ConnectEngine } from "./connection.ts";
 import { getJson } from "./get.ts";
 import { requireList } from "./shape.ts";
 import { toEngineError } from "./to-engine-error.ts";
@@ -17,7 +17,7 @@ import { unlessStatus } from "./unless-status.ts";
 type Call = <T>(signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>) => Promise<T>;
 
 export interface DockerNetworksOptions {
-  readonly connect: Connect;
+  readonly connect: ConnectEngine;
   readonly kind: (signal: AbortSignal) => Promise<EngineInfo["kind"]>;
   readonly query: Call;
   readonly change: Call;

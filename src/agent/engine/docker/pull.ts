@@ -5,14 +5,14 @@ import { EngineError } from "../engine-error.ts";
 import type { RegistryAuth } from "../../registry/registry.ts";
 import { loginSecrets } from "../../../lib/registry/login.ts";
 import { settleOrAbort } from "./call.ts";
-import type { Connect } from "./connection.ts";
+import type { ConnectEngine } from "./connection.ts";
 import { localReference, pullTarget } from "./engine-reference.ts";
 import { readJsonLines } from "./json-lines.ts";
 import { PullProgressSum } from "./pull-progress.ts";
 import { toPullError } from "./to-engine-error.ts";
 import { parseImageReference } from "../../../protocol/apps/image-reference.ts";
 
-interface PullOptions {
+interface PullRequest {
   readonly reference: string;
   readonly onProgress: (progress: PullProgress) => void;
   /** Time without a message after which the pull has failed. There is no other timeout, so that slow links work. */
@@ -25,7 +25,12 @@ interface PullOptions {
 }
 
 /** Pulls an image. The caller must check that it is on the machine afterwards. */
-export async function pull(connect: Connect, clock: Clock, options: PullOptions, signal: AbortSignal): Promise<void> {
+export async function pull(
+  connect: ConnectEngine,
+  clock: Clock,
+  options: PullRequest,
+  signal: AbortSignal,
+): Promise<void> {
   signal.throwIfAborted();
   using watchdog = stallWatchdog(clock, options, signal);
   try {
@@ -41,7 +46,7 @@ export async function pull(connect: Connect, clock: Clock, options: PullOptions,
   }
 }
 
-async function followPull(connect: Connect, options: PullOptions, watchdog: Watchdog): Promise<void> {
+async function followPull(connect: ConnectEngine, options: PullRequest, watchdog: Watchdog): Promise<void> {
   const stream = await open(connect(), options, watchdog.signal);
   const sum = new PullProgressSum();
   let finished = false;
@@ -55,14 +60,14 @@ async function followPull(connect: Connect, options: PullOptions, watchdog: Watc
   if (!finished) throw new EngineError("registry_unreachable", "the pull ended before it was complete");
 }
 
-async function open(docker: Docker, { kind, reference, auth }: PullOptions, abortSignal: AbortSignal) {
+async function open(docker: Docker, { kind, reference, auth }: PullRequest, abortSignal: AbortSignal) {
   if (kind === "podman") return await podmanPull(docker, localReference(reference), abortSignal);
   const options = { ...pullTarget(reference), abortSignal };
   const authconfig = authConfig(auth, reference);
   return await (authconfig ? docker.createImage(authconfig, options) : docker.createImage(options));
 }
 
-function throwIfError(message: Readonly<Record<string, unknown>>, { reference, auth }: PullOptions): void {
+function throwIfError(message: Readonly<Record<string, unknown>>, { reference, auth }: PullRequest): void {
   const detail = message["errorDetail"];
   const text =
     (typeof detail === "object" && detail !== null && "message" in detail && detail.message) || message["error"];
@@ -82,7 +87,7 @@ interface Watchdog extends Disposable {
 
 function stallWatchdog(
   clock: Clock,
-  { stallMs: ms, mayBeSilent }: Pick<PullOptions, "stallMs" | "mayBeSilent">,
+  { stallMs: ms, mayBeSilent }: Pick<PullRequest, "stallMs" | "mayBeSilent">,
   parent: AbortSignal,
 ): Watchdog {
   const controller = new AbortController();

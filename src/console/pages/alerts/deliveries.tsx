@@ -7,19 +7,13 @@ import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import { Age } from "../../parts/age.tsx";
 import { Empty } from "../../parts/empty.tsx";
-import type { IconName } from "../../parts/icon.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { MoreButton } from "../../parts/more-button.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { State } from "../../parts/state.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
+import type { StateText } from "../../parts/target-states.ts";
 import classes from "./alerts.module.css";
-
-interface StateText {
-  readonly label: string;
-  readonly kind: "good" | "plain" | "bad";
-  readonly icon: IconName;
-}
 
 const STATES: Readonly<Record<AlertDelivery["state"], StateText>> = {
   delivered: { label: "delivered", kind: "good", icon: "check" },

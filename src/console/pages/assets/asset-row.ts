@@ -19,7 +19,7 @@ export function simsOf({ supersim, prosim }: Pick<AssetListItem, "supersim" | "p
 }
 
 /** One page of the list as the service returned it. */
-export interface AssetPage {
+export interface AssetListPage {
   readonly assets: readonly AssetRow[];
   readonly next_cursor: string | null;
 }
@@ -28,7 +28,7 @@ export interface AssetPage {
 export const MAX_REFETCHED_PAGES = 3;
 
 /** Changes the row of the event's asset by what the event says. Pages without it stay the same objects. */
-export function applyEvent(pages: readonly AssetPage[], event: AccountEvent): readonly AssetPage[] {
+export function applyEvent(pages: readonly AssetListPage[], event: AccountEvent): readonly AssetListPage[] {
   if (!("asset_id" in event)) return pages;
   const id = event.asset_id;
   let isChanged = false;

@@ -6,7 +6,7 @@ import { Reason } from "../../parts/reason.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { type AssetRow, simsOf } from "./asset-row.ts";
 import classes from "./assets.module.css";
-import { type Column, type ColumnId, COLUMNS, gridOf } from "./columns.ts";
+import { type AssetColumn, type ColumnId, COLUMNS, gridOf } from "./columns.ts";
 import { LinkState } from "./link-state.tsx";
 import type { AssetListResult } from "./use-asset-list.ts";
 import { useIsNarrow } from "./use-is-narrow.ts";
@@ -95,7 +95,7 @@ interface RowProps {
   readonly index: number;
   readonly start: number;
   readonly height: number;
-  readonly columns: readonly Column[];
+  readonly columns: readonly AssetColumn[];
   /** Layout of the columns; `undefined` on a phone. */
   readonly grid: CSSProperties | undefined;
 }

@@ -1,5 +1,5 @@
 /** A column of the list of assets. */
-export interface Column {
+export interface AssetColumn {
   readonly id: ColumnId;
   readonly label: string;
   /** Smallest width in rem, and the share of what is left. */
@@ -22,7 +22,7 @@ const TABLE = [
 
 export type ColumnId = (typeof TABLE)[number]["id"];
 /** In the order of display. */
-export const COLUMNS: readonly Column[] = TABLE;
+export const COLUMNS: readonly AssetColumn[] = TABLE;
 export const COLUMN_IDS: readonly ColumnId[] = COLUMNS.map(({ id }) => id);
 
 export const DEFAULT_COLUMNS: readonly ColumnId[] = ["name", "serial", "link", "attention", "status", "type", "agent"];

@@ -8,7 +8,7 @@ import {
 import { useEffect } from "react";
 import { call } from "../../api/client.ts";
 import { onAccountEvent } from "../../live/events.ts";
-import { applyEvent, type AssetPage, MAX_REFETCHED_PAGES } from "./asset-row.ts";
+import { applyEvent, type AssetListPage, MAX_REFETCHED_PAGES } from "./asset-row.ts";
 import { type AssetFilters, toParameters } from "./filters.ts";
 
 const PAGE_SIZE = "200";
@@ -17,8 +17,8 @@ const LIST_KEY = ["asset-list"];
 /** At most so often the first pages are fetched again because of events, in milliseconds. */
 const MIN_REFETCH_INTERVAL_MS = 1000;
 
-export type AssetListResult = UseInfiniteQueryResult<InfiniteData<AssetPage>>;
-type Data = InfiniteData<AssetPage, string | undefined>;
+export type AssetListResult = UseInfiniteQueryResult<InfiniteData<AssetListPage>>;
+type Data = InfiniteData<AssetListPage, string | undefined>;
 
 /**
  * The assets that the filters let through, page by page as they are scrolled to. Events change the rows that are there; a
@@ -29,7 +29,7 @@ export function useAssetList(filters: AssetFilters): AssetListResult {
   const parameters = toParameters(filters);
   return useInfiniteQuery({
     queryKey: [...LIST_KEY, parameters],
-    queryFn: async ({ pageParam, signal }): Promise<AssetPage> => {
+    queryFn: async ({ pageParam, signal }): Promise<AssetListPage> => {
       // A page of which nothing matches may have another one after it.
       for (let cursor = pageParam; ;) {
         const page = await call("GET /v1/assets", { query: { limit: PAGE_SIZE, cursor, ...parameters }, signal });

@@ -4,7 +4,7 @@ import type { AssetPrice, RolloutPrice, RolloutPriceEvent } from "../../../proto
 import { readMessages } from "../../live/line-stream.ts";
 
 /** What a rollout would cost, as far as assets have answered. */
-export interface Price {
+export interface RolloutPriceSoFar {
   /** Assets that have answered so far. */
   readonly answered: number;
   /** The assets that would download most, the largest first. */
@@ -13,12 +13,12 @@ export interface Price {
   readonly sums: RolloutPrice | undefined;
 }
 
-export const NO_PRICE: Price = { answered: 0, largest: [], sums: undefined };
+export const NO_PRICE: RolloutPriceSoFar = { answered: 0, largest: [], sums: undefined };
 
 const MAX_LARGEST = 10;
 
 /** Adds an event of the dry run. Throws `Failure` for one that says that it failed. */
-export function addPriceEvent(price: Price, event: RolloutPriceEvent): Price {
+export function addPriceEvent(price: RolloutPriceSoFar, event: RolloutPriceEvent): RolloutPriceSoFar {
   const { status, asset, details, code = "BadResponse", message } = event;
   if (status === "Fail" && !details) throw new ApiFailure(code, message, 0);
   const answered = price.answered + (asset ? 1 : 0);
@@ -31,7 +31,7 @@ export function addPriceEvent(price: Price, event: RolloutPriceEvent): Price {
 export async function followPrice(
   fleet: string,
   revision: number,
-  onPrice: (price: Price) => void,
+  onPrice: (price: RolloutPriceSoFar) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const response = await send("POST /v1/fleets/{fleet}/rollouts", {

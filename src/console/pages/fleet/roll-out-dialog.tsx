@@ -5,7 +5,7 @@ import { Note } from "../../parts/note.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import type { WaitReason } from "../../../protocol/fleets/rollout.ts";
 import { formatAssets, WAIT_REASONS } from "../../parts/target-states.ts";
-import { followPrice, NO_PRICE, type Price } from "./price-stream.ts";
+import { followPrice, NO_PRICE, type RolloutPriceSoFar } from "./price-stream.ts";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "react-router";
 import { call } from "../../api/client.ts";
@@ -17,7 +17,7 @@ import { Form, PendingButton } from "../../parts/form.tsx";
 import { waveSizes } from "./strategy-words.ts";
 
 /** What a rollout would download: in all, how many could not be asked, and the largest. */
-function PriceView({ price: { answered, largest, sums } }: { readonly price: Price }): ReactNode {
+function PriceView({ price: { answered, largest, sums } }: { readonly price: RolloutPriceSoFar }): ReactNode {
   if (!sums) return <Text size="sm">{formatAssets(answered)} have answered so far.</Text>;
   return (
     <Note
@@ -93,7 +93,7 @@ export function RollOutDialog({ fleet, revision, onClose }: Props): ReactNode {
   );
 }
 
-function Waves({ fleet, price }: { readonly fleet: Fleet; readonly price: Price | undefined }): ReactNode {
+function Waves({ fleet, price }: { readonly fleet: Fleet; readonly price: RolloutPriceSoFar | undefined }): ReactNode {
   const { members, strategy, stable_revision: stable } = fleet;
   // The service has counted those that a wave's selector matches.
   const sizes = price?.sums
@@ -122,7 +122,7 @@ function Waves({ fleet, price }: { readonly fleet: Fleet; readonly price: Price 
 }
 
 interface AskedPrice {
-  readonly price: Price | undefined;
+  readonly price: RolloutPriceSoFar | undefined;
   readonly error: unknown;
   readonly isPending: boolean;
   readonly ask: () => void;
@@ -130,7 +130,7 @@ interface AskedPrice {
 
 /** Ends with the dialog. */
 function usePrice(fleet: string, revision: number): AskedPrice {
-  const [price, setPrice] = useState<Price>();
+  const [price, setPrice] = useState<RolloutPriceSoFar>();
   const controller = useRef<AbortController>(null);
   const asking = useMutation({
     mutationFn: async () => {

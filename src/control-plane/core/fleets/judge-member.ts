@@ -1,7 +1,7 @@
 import type { MemberStateName, MemberWait } from "../../../protocol/fleets/fleet-member.ts";
 import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
 import type { RolloutState, TargetState, WaitReason } from "../../../protocol/fleets/rollout.ts";
-import { compareDevice, describe, type Difference, findDown } from "./judge.ts";
+import { compareDevice, describeDifferences, type Difference, findDown } from "./judge.ts";
 import type { ReportFacts, TargetFacts } from "./target-decision.ts";
 import { type Fleet, fleetMark, type Goal } from "./fleet.ts";
 import type { Direction } from "./rollout.ts";
@@ -171,7 +171,7 @@ function findState(
   differences: readonly Difference[],
   nowMs: number,
 ): Found {
-  const told = differences.length === 0 ? undefined : describe(differences.slice(0, MAX_DIFFERENCES));
+  const told = differences.length === 0 ? undefined : describeDifferences(differences.slice(0, MAX_DIFFERENCES));
   const { heldUntilMs, holdReason, conflicts, targets, report } = facts;
   const underWay = findUnderWay(targets);
   if (underWay) return underWay;
@@ -292,7 +292,7 @@ const WAITS_FOR_PEOPLE: Readonly<Partial<Record<RolloutState, string>>> = {
   paused: "is paused",
 };
 
-/** What a member is told whose turn in a rollout has not come; `undefined` without one. */
+/** The message of a member whose turn in a rollout has not come; `undefined` without one. */
 function turnText({ kind, rolloutState, direction, revision, message }: MemberTarget): string | undefined {
   if (message !== undefined || kind === "upkeep") return message;
   if (direction === "back") return `The rollout of revision ${revision} goes back; its turn has not come yet.`;

@@ -48,7 +48,7 @@ export function judge(
   // What the device says of its agent is known with its connection, and needs no report.
   const agent = compareAgent(goal, agentVersion);
   if (goal.apps.length === 0 && goal.agent !== undefined) {
-    if (agent) return { kind: "drifted", what: describe([agent]), differences: [agent] };
+    if (agent) return { kind: "drifted", what: describeDifferences([agent]), differences: [agent] };
     return { kind: "as_specified", upSinceMs: Math.min(deployment?.finishedAtMs ?? connectedSinceMs ?? nowMs, nowMs) };
   }
   if (report === undefined) return { kind: "unknown", why: "The device has not reported its apps." };
@@ -66,7 +66,7 @@ export function judge(
     if (!hasReported) return { kind: "unknown", why: "The device has not reported its apps since the deployment." };
   }
   const differences = compareDevice(goal, report, agentVersion);
-  if (differences.length > 0) return { kind: "drifted", what: describe(differences), differences };
+  if (differences.length > 0) return { kind: "drifted", what: describeDifferences(differences), differences };
   return judgeUp(goal, report, endedAtMs);
 }
 
@@ -92,7 +92,7 @@ export function isOfDeployment(goal: Goal, apps: readonly AppReport[], deploymen
 }
 
 /** Returns the differences as a sentence: `web was stopped; db is not there.` */
-export function describe(differences: readonly Difference[]): string {
+export function describeDifferences(differences: readonly Difference[]): string {
   return `${differences.map(({ what }) => what).join("; ")}.`;
 }
 

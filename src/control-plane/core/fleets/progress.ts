@@ -10,7 +10,7 @@ export type RolloutDecision =
   | { readonly kind: "nothing" }
   | { readonly kind: "enter_wave" | "stop" | "finish"; readonly fields: RolloutFields };
 
-type Progress = Pick<
+type RolloutFacts = Pick<
   Rollout,
   "kind" | "revision" | "previousRevision" | "state" | "wave" | "advanceTo" | "strategy" | "acceptedFailures" | "reason"
 >;
@@ -34,7 +34,7 @@ const MAX_NAMED_CODES = 3;
  * @param failures codes of some of the failed and lost targets, for people
  */
 export function decideRollout(
-  rollout: Progress,
+  rollout: RolloutFacts,
   counts: readonly TargetCount[],
   failures: readonly (ErrorCode | undefined)[],
   nowMs: number,
@@ -58,7 +58,7 @@ export function decideRollout(
 
 /** Whether the rollout waits only for a person to let the next wave begin. */
 export function awaitsAdvance(
-  rollout: Pick<Progress, "wave" | "advanceTo" | "strategy">,
+  rollout: Pick<RolloutFacts, "wave" | "advanceTo" | "strategy">,
   counts: readonly TargetCount[],
 ): boolean {
   if (isLastWave(rollout) || rollout.advanceTo === rollout.wave + 1) return false;
@@ -68,7 +68,7 @@ export function awaitsAdvance(
   return isManual && isOfWave && !entered.some((group) => holdsWave(group, false));
 }
 
-function decideWave(rollout: Progress, counts: readonly TargetCount[], nowMs: number): RolloutDecision {
+function decideWave(rollout: RolloutFacts, counts: readonly TargetCount[], nowMs: number): RolloutDecision {
   if (isLastWave(rollout)) return NOTHING;
   const next = rollout.wave + 1;
   const isLetBegin = rollout.advanceTo === next;
@@ -79,7 +79,7 @@ function decideWave(rollout: Progress, counts: readonly TargetCount[], nowMs: nu
   if (own.length === 0 || isLetBegin) return enter;
   if (rollout.strategy.waves[rollout.wave]?.advance === "manual") return NOTHING;
   if (own.some(({ state }) => state === "succeeded")) return enter;
-  const reason = `Nothing has succeeded in wave ${rollout.wave + 1} (${describe(own)}). Advance and resume it to go on.`;
+  const reason = `Nothing has succeeded in wave ${rollout.wave + 1} (${describeCounts(own)}). Advance and resume it to go on.`;
   return stop("paused", reason);
 }
 
@@ -95,7 +95,7 @@ function holdsWave({ state, waitsFor }: TargetCount, isLetBegin: boolean): boole
  * @param isDone whether it ends otherwise, without what still waits
  */
 function stopReason(
-  rollout: Progress,
+  rollout: RolloutFacts,
   counts: readonly TargetCount[],
   failures: readonly (ErrorCode | undefined)[],
   isDone: boolean,
@@ -115,7 +115,7 @@ function stopReason(
 }
 
 /** Without this, a rollout would wait for ever where `max_parallel` is low. */
-function isBlockedByLost(rollout: Progress, counts: readonly TargetCount[]): boolean {
+function isBlockedByLost(rollout: RolloutFacts, counts: readonly TargetCount[]): boolean {
   const isFull = placesTaken(rollout, counts) >= rollout.strategy.max_parallel;
   const present = counts.filter((group) => group.count > 0 && group.wave <= rollout.wave);
   return isFull && present.some(({ state }) => state === "pending") && !present.some(isUnderWay);
@@ -125,13 +125,13 @@ function isBlockedByLost(rollout: Progress, counts: readonly TargetCount[]): boo
  * Whether as many have succeeded as the strategy wants, and every other target has had its turn. What is deployed or soaks is
  * awaited, since it may still fail; what waits is not, also for a device's budget, which may take a month.
  */
-function hasEnough({ strategy }: Progress, counts: readonly TargetCount[]): boolean {
+function hasEnough({ strategy }: RolloutFacts, counts: readonly TargetCount[]): boolean {
   const isOpen = counts.some((group) => group.count > 0 && group.state !== "waiting" && isUnfinished(group));
   return !isOpen && countSucceeded(counts) > 0 && countSucceeded(counts) >= neededSuccesses(strategy, counts);
 }
 
 /** A target whose asset has left is none of those that a share is of. */
-function neededSuccesses({ done_at: doneAt }: Progress["strategy"], counts: readonly TargetCount[]): number {
+function neededSuccesses({ done_at: doneAt }: RolloutFacts["strategy"], counts: readonly TargetCount[]): number {
   const all = countTargets(counts, ({ state }) => state !== "skipped");
   return Math.min(all, countOf(doneAt, all));
 }
@@ -146,7 +146,7 @@ function countSucceeded(counts: readonly TargetCount[]): number {
  * not allow that.
  */
 function decideEnd(
-  { strategy, revision }: Progress,
+  { strategy, revision }: RolloutFacts,
   counts: readonly TargetCount[],
   failures: readonly (ErrorCode | undefined)[],
   nowMs: number,
@@ -156,11 +156,11 @@ function decideEnd(
   const succeeded = countSucceeded(counted);
   if (succeeded === all) return finish("succeeded", undefined, nowMs);
   if (succeeded === 0) {
-    return finish("failed", `Nothing has succeeded (${describe(counts)}).${namedCodes(failures)}`, nowMs);
+    return finish("failed", `Nothing has succeeded (${describeCounts(counts)}).${namedCodes(failures)}`, nowMs);
   }
   // What waits is left to the fleet's upkeep.
   const settled = settledCounts({ state: "succeeded" }, counted);
-  const others = describe(settled.filter(({ state }) => state !== "succeeded"));
+  const others = describeCounts(settled.filter(({ state }) => state !== "succeeded"));
   const told = `${succeeded} of ${all} assets run revision ${revision}; ${others}.${namedCodes(failures)}`;
   const isRefused = strategy.refused === "fail" && counted.some(({ state }) => state === "refused");
   const isDone = succeeded >= neededSuccesses(strategy, counts);
@@ -168,7 +168,7 @@ function decideEnd(
 }
 
 /** Going back always ends, and as `rolled_back`. */
-function decideGoingBack({ reason }: Progress, counts: readonly TargetCount[], nowMs: number): RolloutDecision {
+function decideGoingBack({ reason }: RolloutFacts, counts: readonly TargetCount[], nowMs: number): RolloutDecision {
   const isGoing = counts.some((group) => group.count > 0 && (isUnfinished(group) || mustStillTurn(group)));
   if (isGoing) return NOTHING;
   const stayed = countTargets(counts, hasStayed);
@@ -205,7 +205,7 @@ function finish(
 }
 
 /** Such as "2 failed, 1 changed by hand". */
-export function describe(counts: readonly TargetCount[]): string {
+export function describeCounts(counts: readonly TargetCount[]): string {
   const states = Map.groupBy(counts, ({ state }) => state);
   return [...states]
     .map(([state, groups]) => `${countTargets(groups, () => true)} ${state.replaceAll("_", " ")}`)

@@ -47,7 +47,7 @@ interface Entry {
   reader: ChannelReader | undefined;
 }
 
-export interface ChannelsOptions {
+export interface GatewayChannelsOptions {
   readonly link: MessageLink;
   readonly instanceId: string;
   readonly clock: Clock;
@@ -58,14 +58,14 @@ export interface ChannelsOptions {
 
 /** The channels of this instance with others. Between bodies the only cost is a timer while there are any. */
 export class GatewayChannels implements Disposable {
-  readonly #options: ChannelsOptions;
+  readonly #options: GatewayChannelsOptions;
   readonly #open = new Map<string, Entry>();
   /** When channels were closed, oldest first. */
   readonly #closed = new Map<string, number>();
   readonly #listening = new DisposableStack();
   #timer: Disposable | undefined;
 
-  constructor(options: ChannelsOptions) {
+  constructor(options: GatewayChannelsOptions) {
     this.#options = options;
     const { link, instanceId } = options;
     if (!isInstanceId(instanceId)) throw new Error(`${instanceId} is not an id of an instance`);

@@ -55,7 +55,7 @@ export interface StreamServerOptions {
   readonly logger: Logger;
 }
 
-interface Target {
+interface StreamTarget {
   readonly principal: KeyPrincipal;
   readonly asset: Asset;
   readonly app: string;
@@ -128,7 +128,7 @@ export class StreamServer {
   }
 
   /** Errors: `Unauthorized`, `TooManyRequests`, `Forbidden`, `AssetNotFound`, `AppNotFound`. */
-  async #resolve(request: IncomingMessage): Promise<Target> {
+  async #resolve(request: IncomingMessage): Promise<StreamTarget> {
     const { store, principals, isTrustedProxy } = this.#options;
     // Keys only. A session's cookie would come along with what any page opens, and the console opens none of these.
     const principal = await principals.ofKey(apiKeyOf(request.headers));
@@ -155,13 +155,13 @@ export class StreamServer {
     return target;
   }
 
-  #trailOf({ principal, asset, app }: Target, source: string | undefined): AuditTrail {
+  #trailOf({ principal, asset, app }: StreamTarget, source: string | undefined): AuditTrail {
     const { store, clock, logger } = this.#options;
     const who = { audit: store.audit, accountId: principal.accountId, keyId: principal.id, source };
     return new AuditTrail({ ...who, clock, logger, assetUuid: asset.uuid, app });
   }
 
-  #accept(socket: WebSocket, target: Target, source: string | undefined): void {
+  #accept(socket: WebSocket, target: StreamTarget, source: string | undefined): void {
     const { gateway, clock, logger, limits } = this.#options;
     const { principal, asset, app } = target;
     const { key, accountId } = principal;

@@ -14,7 +14,7 @@ const NONE = "[]";
 /** Maximum number of changes that are stored together. */
 const MAX_TOGETHER = 256;
 
-interface Waiting {
+interface QueuedUpdate {
   readonly update: DeploymentUpdate;
   readonly settle: PromiseWithResolvers<boolean>;
 }
@@ -25,7 +25,7 @@ export class DeploymentWriter {
   readonly #appended: AppendSignal;
   /** How many batches may be on their way at a time. */
   readonly #maxBatches: number;
-  #waiting: Waiting[] = [];
+  #waiting: QueuedUpdate[] = [];
   #batches = 0;
   #isScheduled = false;
   /** Deployments of which a change is on its way. One statement stores one change of each. */
@@ -68,9 +68,9 @@ export class DeploymentWriter {
   }
 
   /** Returns changes of deployments that are not on their way, in the order in which they came. */
-  #takeBatch(): Waiting[] {
-    const batch: Waiting[] = [];
-    const later: Waiting[] = [];
+  #takeBatch(): QueuedUpdate[] {
+    const batch: QueuedUpdate[] = [];
+    const later: QueuedUpdate[] = [];
     for (const waiting of this.#waiting) {
       const { id } = waiting.update.after;
       const isReady = batch.length < MAX_TOGETHER && !this.#busy.has(id);
@@ -81,7 +81,7 @@ export class DeploymentWriter {
     return batch;
   }
 
-  async #store(batch: readonly Waiting[]): Promise<void> {
+  async #store(batch: readonly QueuedUpdate[]): Promise<void> {
     try {
       const updates = batch.map(({ update }) => update);
       const { stored, accounts } = await repeatOnConflict(() => writeUpdates(this.#pool, updates));

@@ -3,7 +3,7 @@ import { StoreUnavailableError } from "../unavailable.ts";
 /** Maximum number of reads that one statement answers. */
 const MAX_TOGETHER = 256;
 
-interface Waiting<Input, Output> {
+interface QueuedRead<Input, Output> {
   readonly input: Input;
   readonly settle: PromiseWithResolvers<Output>;
 }
@@ -15,7 +15,7 @@ interface Waiting<Input, Output> {
 export class JointReads<Input, Output> {
   readonly #read: (inputs: readonly Input[]) => Promise<readonly Output[]>;
   readonly #maxStatements: number;
-  #waiting: Waiting<Input, Output>[] = [];
+  #waiting: QueuedRead<Input, Output>[] = [];
   #statements = 0;
   #isScheduled = false;
 
@@ -50,7 +50,7 @@ export class JointReads<Input, Output> {
     });
   }
 
-  async #answer(batch: readonly Waiting<Input, Output>[]): Promise<void> {
+  async #answer(batch: readonly QueuedRead<Input, Output>[]): Promise<void> {
     try {
       const outputs = await this.#read(batch.map(({ input }) => input));
       if (outputs.length !== batch.length) throw new Error(`${batch.length} reads have ${outputs.length} answers`);

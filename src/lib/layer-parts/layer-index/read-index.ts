@@ -8,7 +8,7 @@ import { FileTable } from "./file-table.ts";
 import { TableReader } from "./varint.ts";
 
 /** What an index has to be of. */
-export interface IndexedLayer {
+export interface ExpectedLayer {
   /** `sha256:…` of the layer's tar, from the image's configuration. */
   readonly diffId: string;
   /** Bytes of the pack, from the manifest of the index. */
@@ -23,7 +23,7 @@ export interface IndexedLayer {
  */
 export function readLayerIndex(
   index: Uint8Array,
-  layer: IndexedLayer,
+  layer: ExpectedLayer,
   limits: LayoutLimits = LAYOUT_LIMITS,
 ): LayerLayout {
   const unpacked = unpackTable(index, limits);
