@@ -8,7 +8,7 @@ import { evaluate, parseRules, shortestAbsenceMs } from "../core/alerts/evaluate
 import {
   assignGroups,
   nextGroupStep,
-  type Route,
+  type AlertRoute,
   silencedUntilMs,
   type SilenceMatcher,
 } from "../core/alerts/grouping.ts";
@@ -211,7 +211,7 @@ export class AlertWatcher implements AsyncDisposable {
     const { store, clock, publicUrl, onMessage } = this.#options;
     const nowMs = Math.floor(clock.now());
     const due = await store.alertOutbox.listDueGroups(nowMs, GROUP_BATCH);
-    const routes = new Map<string, readonly Route[]>();
+    const routes = new Map<string, readonly AlertRoute[]>();
     for (const each of due) {
       const { accountId, group, counts } = each;
       const known = routes.get(accountId) ?? (await this.#routesOf(accountId));
@@ -262,12 +262,12 @@ export class AlertWatcher implements AsyncDisposable {
     }));
   }
 
-  async #routesOf(accountId: string): Promise<readonly Route[]> {
+  async #routesOf(accountId: string): Promise<readonly AlertRoute[]> {
     const routes = await this.#options.store.alertSettings.listRoutes(accountId);
     return routes.map(({ name, body }) => toRoute(name, body));
   }
 }
 
-function toRoute(name: string, { selector, ...body }: AlertRouteBody): Route {
+function toRoute(name: string, { selector, ...body }: AlertRouteBody): AlertRoute {
   return { ...body, id: name, terms: termsOfSelector(selector) };
 }

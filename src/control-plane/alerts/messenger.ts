@@ -1,7 +1,7 @@
 import { type Clock, pause } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { afterAttempt, type DeliveryAnswer } from "../core/alerts/delivery.ts";
-import { channelKey, type Delivery } from "../store/alerts.ts";
+import { channelKey, type AlertDelivery } from "../store/alerts.ts";
 import type { Store } from "../store/store.ts";
 import { logStoreError } from "../store/unavailable.ts";
 import type { Channels } from "./channels/channels.ts";
@@ -83,7 +83,7 @@ export class Messenger implements AsyncDisposable {
     }
   }
 
-  async #deliver(delivery: Delivery): Promise<void> {
+  async #deliver(delivery: AlertDelivery): Promise<void> {
     const { store, channels, clock, logger, instanceId, random = Math.random } = this.#options;
     const { accountId, channel: name, messageId, createdAtMs, attempts } = delivery;
     const about = { account_id: accountId, channel: name, message_id: messageId };

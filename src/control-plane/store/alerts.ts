@@ -209,7 +209,7 @@ export interface AlertSettingsStore {
 }
 
 /** A message to a channel, and what became of it. */
-export interface Delivery {
+export interface AlertDelivery {
   readonly id: number;
   readonly accountId: string;
   readonly channel: string;
@@ -235,7 +235,7 @@ export interface NewMessage {
 
 export interface DeliveryFilter {
   readonly channel?: string | undefined;
-  readonly state?: Delivery["state"] | undefined;
+  readonly state?: AlertDelivery["state"] | undefined;
 }
 
 /** What is told together, and the outbox of messages. */
@@ -266,20 +266,20 @@ export interface AlertOutboxStore {
     untilMs: number,
     limit: number,
     busy: readonly string[],
-  ): Promise<readonly Delivery[]>;
+  ): Promise<readonly AlertDelivery[]>;
   /** Stores what became of an attempt, unless another instance has claimed the message meanwhile. */
-  finish(delivery: Delivery, instanceId: string, step: DeliveryStep, answer: string, nowMs: number): Promise<void>;
+  finish(delivery: AlertDelivery, instanceId: string, step: DeliveryStep, answer: string, nowMs: number): Promise<void>;
   listDeliveries(
     accountId: string,
     filter: DeliveryFilter,
     limit: number,
     before?: number,
-  ): Promise<readonly Delivery[]>;
+  ): Promise<readonly AlertDelivery[]>;
   /** Removes some of what is older than it is kept. Returns whether there may be more. */
   removeOld(beforeMs: number, limit: number): Promise<boolean>;
 }
 
 /** Names a channel among those of all accounts. */
-export function channelKey({ accountId, channel }: Pick<Delivery, "accountId" | "channel">): string {
+export function channelKey({ accountId, channel }: Pick<AlertDelivery, "accountId" | "channel">): string {
   return `${accountId} ${channel}`;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import {
   type AlertSettings,
-  type Delivery,
+  type AlertDelivery,
   MAX_MESSAGES_PER_HOUR,
   MAX_SILENCES,
   type StoredChannel,
@@ -24,7 +24,7 @@ const STRANGER = TWO_ACCOUNTS[1];
 
 const plain = (found: StoredChannel | undefined) => found && { ...found, sealed: [...found.sealed] };
 
-const names = (found: readonly Delivery[]) =>
+const names = (found: readonly AlertDelivery[]) =>
   found.map(({ channel, messageId, attempts }) => `${channel} ${messageId} ${attempts}`);
 
 /** Contract of stores for what alerts are told, and for their outbox. */

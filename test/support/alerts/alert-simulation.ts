@@ -9,7 +9,7 @@ import {
   type AlertGroup,
   assignGroups,
   nextGroupStep,
-  type Route,
+  type AlertRoute,
   type SilenceMatcher,
 } from "../../../src/control-plane/core/alerts/grouping.ts";
 
@@ -25,7 +25,7 @@ export interface SimulatedMessage {
 /** Plays the core of alerts as the executor runs it, in memory. */
 export class AlertSimulation {
   readonly rules: readonly ParsedRule[];
-  readonly routes: readonly Route[];
+  readonly routes: readonly AlertRoute[];
   silences: readonly SilenceMatcher[] = [];
   readonly messages: SimulatedMessage[] = [];
   readonly alerts = new Map<string, OpenAlert>();
@@ -34,7 +34,7 @@ export class AlertSimulation {
   #opened = 0;
   #nextId = 0;
 
-  constructor(rules: readonly ParsedRule[] = [], routes: readonly Route[] = []) {
+  constructor(rules: readonly ParsedRule[] = [], routes: readonly AlertRoute[] = []) {
     this.rules = rules;
     this.routes = routes;
   }
@@ -102,7 +102,7 @@ export class AlertSimulation {
 }
 
 /** A route that takes everything, and tells of ends. */
-export function someRoute(fields: Partial<Route> = {}): Route {
+export function someRoute(fields: Partial<AlertRoute> = {}): AlertRoute {
   return {
     id: "rou_1",
     conditions: undefined,

@@ -7,7 +7,7 @@ import {
 import { DEFAULT_PAGE_SIZE } from "../../../protocol/assets/asset-request.ts";
 import type { AlertMessage } from "../../alerts/message.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
-import { DELIVERY_RETENTION_MS, type Delivery } from "../../store/alerts.ts";
+import { DELIVERY_RETENTION_MS, type AlertDelivery } from "../../store/alerts.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
@@ -49,7 +49,7 @@ function decode(cursor: string): number {
   return Number(id);
 }
 
-function toBody(delivery: Delivery): AlertDeliveryBody {
+function toBody(delivery: AlertDelivery): AlertDeliveryBody {
   const { type, text } = JSON.parse(delivery.message) as AlertMessage;
   return {
     message_id: delivery.messageId,

@@ -13,7 +13,7 @@ const HOUR_MS = 3_600_000;
 /** Pause between two looks at a group that is silenced: a silence may be ended before its time. */
 const SILENCED_LOOK_MS = 300_000;
 
-export interface Route extends Omit<AlertRouteBody, "selector"> {
+export interface AlertRoute extends Omit<AlertRouteBody, "selector"> {
   readonly id: string;
   readonly terms: readonly SelectorTerm[];
 }
@@ -60,7 +60,7 @@ export function silencedUntilMs(
   return untilMs;
 }
 
-function takesAlert(route: Route, alert: OpenAlert, nowMs: number): boolean {
+function takesAlert(route: AlertRoute, alert: OpenAlert, nowMs: number): boolean {
   const { conditions, severities, terms, for_s: forS } = route;
   if (conditions && !conditions.includes(alert.condition)) return false;
   if (severities && !severities.includes(alert.severity)) return false;
@@ -76,7 +76,7 @@ function takesAlert(route: Route, alert: OpenAlert, nowMs: number): boolean {
  */
 export function assignGroups(
   alerts: readonly OpenAlert[],
-  routes: readonly Route[],
+  routes: readonly AlertRoute[],
   silences: readonly SilenceMatcher[],
   groups: readonly AlertGroup[],
   nowMs: number,
@@ -146,7 +146,7 @@ export interface GroupStep {
 export function nextGroupStep(
   group: AlertGroup,
   counts: GroupCounts,
-  route: Route | undefined,
+  route: AlertRoute | undefined,
   nowMs: number,
 ): GroupStep {
   const { sends, sentTotal, openedAtMs, lastSentAtMs = openedAtMs } = group;
@@ -175,7 +175,7 @@ export function nextGroupStep(
     : at("repeat", lastSentAtMs + repeatMs, nextRepeatMs);
 }
 
-function quietEndMs({ quiet_hours: quiet }: Route, severity: AlertSeverity, atMs: number): number | undefined {
+function quietEndMs({ quiet_hours: quiet }: AlertRoute, severity: AlertSeverity, atMs: number): number | undefined {
   if (!quiet || (severity === "critical" && quiet.except_critical)) return undefined;
   return quietUntilMs(quiet, atMs);
 }

@@ -3,7 +3,7 @@ import type { DeliveryStep } from "../../core/alerts/delivery.ts";
 import type { AlertGroup, Assignment, GroupStep } from "../../core/alerts/grouping.ts";
 import {
   type AlertOutboxStore,
-  type Delivery,
+  type AlertDelivery,
   type DeliveryFilter,
   type DueGroup,
   type GroupMember,
@@ -127,7 +127,7 @@ interface DeliveryRow {
   readonly group_id: string;
   readonly message_id: string;
   readonly message: string;
-  readonly state: Delivery["state"];
+  readonly state: AlertDelivery["state"];
   readonly attempts: number;
   readonly created_at_ms: number;
   readonly due_ms: number;
@@ -212,7 +212,7 @@ export class SqlAlertOutboxStore implements AlertOutboxStore {
     untilMs: number,
     limit: number,
     busy: readonly string[],
-  ): Promise<readonly Delivery[]> {
+  ): Promise<readonly AlertDelivery[]> {
     const values = [instanceId, nowMs, untilMs, limit, JSON.stringify(busy), nowMs - HOUR_MS];
     const claim = this.#claim;
     const rows = await this.#executor.transact(() => all<DeliveryRow>(claim, values));
@@ -220,7 +220,7 @@ export class SqlAlertOutboxStore implements AlertOutboxStore {
   }
 
   async finish(
-    delivery: Delivery,
+    delivery: AlertDelivery,
     instanceId: string,
     step: DeliveryStep,
     answer: string,
@@ -240,7 +240,7 @@ export class SqlAlertOutboxStore implements AlertOutboxStore {
     { channel, state }: DeliveryFilter,
     limit: number,
     before = Number.MAX_SAFE_INTEGER,
-  ): Promise<readonly Delivery[]> {
+  ): Promise<readonly AlertDelivery[]> {
     const values: Value[] = [accountId, before];
     let sql = LIST;
     if (channel !== undefined) sql += ` AND channel = ?${values.push(channel)}`;
@@ -269,7 +269,7 @@ function toGroup(row: GroupRow): AlertGroup {
   };
 }
 
-function toDelivery(row: DeliveryRow): Delivery {
+function toDelivery(row: DeliveryRow): AlertDelivery {
   return {
     id: row.id,
     accountId: row.account_id,
