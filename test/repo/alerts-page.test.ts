@@ -1,6 +1,9 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { ALERT_CONDITIONS, type ConditionDefault } from "../../src/protocol/alerts/condition.ts";
+import { alertSettingsInputSchema } from "../../src/protocol/alerts/settings.ts";
+import { configSchema } from "../../src/control-plane/config/config.ts";
+import { blocksOf } from "../support/documentation.ts";
 import { tablesOf } from "../support/repo/markdown.ts";
 
 /** Times as the page says them. */
@@ -27,4 +30,15 @@ test("the table of docs/alerts.md has each condition, with its default", () => {
       isOff: !enabled,
     })),
   );
+});
+
+test("the service takes each example of a configuration and of settings in docs/alerts.md", () => {
+  const examples = blocksOf("docs/alerts.md").flatMap(({ language, text }) =>
+    language === "json" ? [JSON.parse(text) as object] : [],
+  );
+  const results = examples.map((example) =>
+    ("channels" in example ? alertSettingsInputSchema : configSchema).safeParse(example),
+  );
+  expect(results.map(({ error }) => error)).toEqual(examples.map(() => undefined));
+  expect(examples.length).toBeGreaterThanOrEqual(3);
 });

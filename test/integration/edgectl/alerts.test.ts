@@ -1,8 +1,12 @@
+import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { groupAlert, openAlert } from "../../support/alerts/open-alert.ts";
+import { Receivers } from "../../support/alerts/receivers.ts";
 import { startControlPlane } from "../../support/control-plane.ts";
+import { blocksOf, documented, fill } from "../../support/documentation.ts";
 import { edgectlUser } from "../../support/edgectl/process.ts";
 
 const SECRET = "T0/a-path-that-nobody-sees";
@@ -87,4 +91,32 @@ test("settings are set from a file, printed without secrets, changed and set aga
   expect(await r.run(["test", "chat"])).toMatchObject({ code: 1, stdout: "Not delivered: 403 heard\n" });
   expect((await r.run(["test", "nowhere"])).code).toBe(4);
   expect((await r.run(["deliveries", "--channel", "hook"])).stdout).toBe("Nothing was sent.\n");
+});
+
+test("the steps of docs/alerts.md bring a mail, by its configuration, its settings and its commands", async () => {
+  await using owner = new AsyncDisposableStack();
+  const receivers = owner.use(await Receivers.start(() => Date.now()));
+  const [config = "", settings = ""] = blocksOf("docs/alerts.md").flatMap(({ heading, language, text }) =>
+    heading === "Setting it up" && language === "json" ? [text] : [],
+  );
+  const { mail } = JSON.parse(config) as { mail: { from: string } };
+  // The mail server of the test is on loopback, without TLS, and lets everybody in.
+  const own = { host: "127.0.0.1", port: receivers.mailPort, tls: "none" as const, from: mail.from };
+  const control = owner.use(await startControlPlane({ config: { mail: own } }));
+  const user = owner.use(await edgectlUser());
+  const { apiKey } = await control.account();
+  const file = join(user.configDirectory, "alerts.json");
+  await writeFile(file, settings, { mode: 0o600 });
+  const commands = fill(documented("docs/alerts.md", "Setting it up"), { "alerts.json": file });
+  const outputs = [];
+  for (const command of commands.split("\n")) {
+    const env = { EDGECTL_URL: control.url, EDGECTL_API_KEY: apiKey };
+    outputs.push(await user.run(command.split(" ").slice(1), { env }));
+  }
+  expect(outputs).toMatchObject([
+    { code: 0, stdout: "0 rules, 1 routes and 1 channels are set.\n" },
+    { code: 0, stdout: expect.stringMatching(/^Delivered: 250 /) as string },
+  ]);
+  expect(receivers.receipts).toHaveLength(1);
+  expect(receivers.problems).toEqual([]);
 });
