@@ -5,7 +5,7 @@ import { VERSION } from "../src/lib/version.ts";
 import { build } from "./bundling/build.ts";
 import { ARCHITECTURES } from "./packaging/architectures.ts";
 import { buildPackage } from "./packaging/build-package.ts";
-import { readSigningKey, trustedKeys } from "./packaging/release-key.ts";
+import { readSigningKey, trustedKeys, warnOfNoKey } from "./packaging/release-key.ts";
 import { writeRelease } from "./packaging/write-release.ts";
 import { setUp } from "./setup/set-up.ts";
 
@@ -31,4 +31,5 @@ const release = await writeRelease({ ...common, architectures: ARCHITECTURES, ke
 console.log(
   `${release} ${key ? "signed" : "not signed: no device takes it. To sign it: npm run package -- --sign KEY.pem"}`,
 );
-if (keys.length === 0) console.log("The packages trust no key, so their devices take no releases.");
+const warning = warnOfNoKey(keys);
+if (warning !== undefined) console.warn(warning);

@@ -19,3 +19,12 @@ export async function trustedKeys(signer: KeyObject | undefined): Promise<KeyObj
   const all = signer ? [...kept, createPublicKey(signer)] : kept;
   return all.filter((key, index) => all.findIndex((other) => other.equals(key)) === index);
 }
+
+/** Returns a line that warns of packages without a key, which decide for good how their devices are updated. */
+export function warnOfNoKey(keys: readonly KeyObject[]): string | undefined {
+  if (keys.length > 0) return undefined;
+  return (
+    "WARNING: these packages trust no key: their devices take no release of the agent, and each update needs a new package " +
+    'on the device itself. Make a key first: docs/agent-updates.md, "Making and signing a release".'
+  );
+}

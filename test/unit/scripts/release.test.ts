@@ -2,7 +2,7 @@ import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readSigningKey, trustedKeys } from "../../../scripts/packaging/release-key.ts";
+import { readSigningKey, trustedKeys, warnOfNoKey } from "../../../scripts/packaging/release-key.ts";
 import { writeReleaseLayout } from "../../../scripts/packaging/release-layout.ts";
 import { layoutReader, readParts } from "../../../src/agent/updates/handover.ts";
 import { readRelease } from "../../../src/lib/release/read-release.ts";
@@ -89,5 +89,12 @@ describe("a release as `npm run package` writes it", () => {
     const other = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
     await writeFile(path, other.export({ type: "pkcs8", format: "pem" }));
     await expect(readSigningKey(path)).rejects.toThrow("not an Ed25519 key");
+  });
+
+  it("packages without a key are warned of in one line, which says where to make one", async () => {
+    const warning = warnOfNoKey(await trustedKeys(undefined));
+    expect(warning).toMatch(/^WARNING: .*trust no key.*docs\/agent-updates\.md, "Making and signing a release"\.$/);
+    expect(await readFile("docs/agent-updates.md", "utf8")).toMatch(/^## Making and signing a release$/m);
+    expect(warnOfNoKey(await trustedKeys(privateKey))).toBeUndefined();
   });
 });
