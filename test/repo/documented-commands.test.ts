@@ -10,7 +10,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/agent-updates.md#Making and signing a release/2":
     "compresses for minutes; test/device/agent-updates.test.ts packages and signs with the same functions",
   "docs/install.md#The package/1": "the same",
-  "docs/agent-updates.md#From the control plane/1":
+  "docs/agent-updates.md#From the control plane/2":
     "needs a release and a registry; test/integration/edgectl/agent-releases-push.test.ts runs it",
   "docs/api.md#Update the agent/1":
     "needs a registry with a release; test/integration/control-plane/update-agent.test.ts sends it",

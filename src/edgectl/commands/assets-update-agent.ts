@@ -51,7 +51,8 @@ export function addAssetsUpdateAgent(assets: Command, io: Io): void {
 const HELP = `
 The device takes only what one of its keys has signed. The new version runs on
 trial: the command ends with its confirmation, or once the device has gone back.
-Apps keep running. Takes a key of an admin.
+Apps keep running. Takes a key of an admin, or of an operator if an admin lets
+operators update agents.
 
 Examples:
   edgectl assets update-agent GW-0001 --release 1.5.0 --dry-run

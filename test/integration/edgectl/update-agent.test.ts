@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { documented } from "../../support/documentation.ts";
 import { edgectlUser } from "../../support/edgectl/process.ts";
 import { event, startScriptedService, stream } from "../../support/edgectl/scripted-service.ts";
 
@@ -41,6 +42,21 @@ describe("edgectl assets update-agent", () => {
     expect((await rig.run("GW-1", "--image", IMAGE, "--again", "--dry-run")).code).toBe(0);
     expect(rig.service.requests[0]?.path).toBe(`${AGENT}?dry_run=true`);
     expect(JSON.parse(rig.service.requests[0]?.body ?? "")).toEqual({ image: IMAGE, again: true });
+  });
+
+  test("a release of the service is named as docs/agent-updates.md says", async () => {
+    await using rig = await setUp();
+    const path = "/v1/assets/GW-0001/edge/agent";
+    rig.service.on(`POST ${path}`, stream([event(1), event(2, { status: "Success", step: "done" })]));
+    for (const line of documented("docs/agent-updates.md", "From the control plane").split("\n")) {
+      const [command = ""] = line.split(/ +#/);
+      expect((await rig.run(...command.split(" ").slice(3))).code).toBe(0);
+    }
+    const sent = rig.service.requests.map((request) => [request.path, JSON.parse(request.body) as unknown]);
+    expect(sent).toEqual([
+      [`${path}?dry_run=true`, { version: "1.5.0" }],
+      [path, { version: "1.5.0" }],
+    ]);
   });
 
   test("a device that has gone back shows why, the last lines of the new version's log, and what to do", async () => {
