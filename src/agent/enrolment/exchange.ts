@@ -59,7 +59,7 @@ function refusal(status: number, value: unknown): ExchangeResult {
   return {
     ok: false,
     reason: `the control plane does not exchange enrolment codes (HTTP ${status})`,
-    next: "Check the address; a control plane of an older version knows no codes: use --token-file there.",
+    next: "Check the address: it may be that of another service.",
   };
 }
 

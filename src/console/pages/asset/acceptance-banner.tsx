@@ -19,7 +19,6 @@ export function AcceptanceBanner({ asset }: { readonly asset: Asset }): ReactNod
     onSuccess: () =>
       Promise.all([KEYS.asset(asset.uuid), KEYS.assets].map((queryKey) => client.invalidateQueries({ queryKey }))),
   });
-  // A service of before this release does not say it.
   if (asset.accepted_at !== null) return null;
   const isReplaced = asset.attention.includes("device_replaced");
   return (

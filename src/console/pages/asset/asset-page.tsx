@@ -13,7 +13,6 @@ import { lazyPart } from "../../parts/missing-part.tsx";
 import { Loaded, Loading } from "../../parts/loaded.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
 import { Reason } from "../../parts/reason.tsx";
-import type { AssetState } from "../assets/asset-row.ts";
 import { AcceptanceBanner } from "./acceptance-banner.tsx";
 import { AppsTab } from "./apps-tab.tsx";
 import { AssetAlerts } from "./asset-alerts.tsx";
@@ -125,7 +124,7 @@ export function AssetPage(): ReactNode {
   );
 }
 
-function OneAsset({ asset }: { readonly asset: Asset & Partial<AssetState> }): ReactNode {
+function OneAsset({ asset }: { readonly asset: Asset }): ReactNode {
   const [parameters] = useSearchParams();
   const tab = TABS.find(({ id }) => id === parameters.get("tab")) ?? TABS[0];
   const mayDeploy = usePermission("apps.deploy");
@@ -170,7 +169,7 @@ function OneAsset({ asset }: { readonly asset: Asset & Partial<AssetState> }): R
           {asset.supersim || asset.prosim ? ` · SIMs ${asset.status}` : " · no SIM"}
         </Text>
         {apps.data && <Freshness presence={apps.data} />}
-        {asset.attention?.map((reason) => (
+        {asset.attention.map((reason) => (
           <Reason key={reason} reason={reason} />
         ))}
       </Group>

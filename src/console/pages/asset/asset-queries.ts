@@ -18,7 +18,6 @@ import {
 import { call } from "../../api/client.ts";
 import { toFailure } from "../../api/failure.ts";
 import { KEYS } from "../../api/keys.ts";
-import type { AssetState } from "../assets/asset-row.ts";
 
 /** What each part of the page of an asset is given. */
 export interface TabProps {
@@ -31,7 +30,7 @@ export interface TabProps {
  * has connected, since each question costs data of its plan.
  */
 
-export function useAsset(id: string): UseQueryResult<Asset & Partial<AssetState>> {
+export function useAsset(id: string): UseQueryResult<Asset> {
   return useQuery({
     queryKey: KEYS.asset(id),
     queryFn: ({ signal }) => call("GET /v1/assets/{asset_id}", { path: { asset_id: id }, signal }),

@@ -1,18 +1,8 @@
-import type { AttentionReason } from "../../../protocol/assets/attention.ts";
 import type { AssetListItem } from "../../../protocol/api-types.ts";
 import type { AccountEvent } from "../../../protocol/assets/account-event.ts";
 
-/** What a list of assets says of the device, as it was last reported. */
-export interface AssetState {
-  readonly connected: boolean;
-  /** Unix seconds; `null`: never connected. */
-  readonly last_seen: number | null;
-  readonly agent_version: string | null;
-  readonly attention: readonly AttentionReason[];
-}
-
-/** An asset of the list. A service of before this release does not say how its device is. */
-export type AssetRow = AssetListItem & Partial<AssetState>;
+/** An asset of the list, with what its device last reported. */
+export type AssetRow = AssetListItem;
 
 export function simsOf({ supersim, prosim }: Pick<AssetListItem, "supersim" | "prosim">): string {
   return [supersim && "Super", prosim && "PRO"].filter(Boolean).join(", ") || "none";

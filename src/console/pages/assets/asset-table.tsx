@@ -135,11 +135,7 @@ function cellOf(id: ColumnId, row: AssetRow): ReactNode {
     case "tags":
       return <Tags tags={row.tags} />;
     case "agent":
-      return row.agent_version === undefined || row.agent_version === null ? (
-        "–"
-      ) : (
-        <SafeText text={row.agent_version} />
-      );
+      return row.agent_version === null ? "–" : <SafeText text={row.agent_version} />;
     case "sims":
       return simsOf(row);
     case "created":
@@ -147,9 +143,8 @@ function cellOf(id: ColumnId, row: AssetRow): ReactNode {
   }
 }
 
-/** A service of before tags says nothing of them. */
-function Tags({ tags }: { readonly tags: Partial<AssetRow>["tags"] }): ReactNode {
-  const entries = Object.entries(tags ?? {});
+function Tags({ tags }: { readonly tags: AssetRow["tags"] }): ReactNode {
+  const entries = Object.entries(tags);
   if (entries.length === 0) return <span className={classes.nothing}>–</span>;
   return entries.map(([key, value]) => (
     <span key={key} className={classes.tag}>
@@ -159,8 +154,8 @@ function Tags({ tags }: { readonly tags: Partial<AssetRow>["tags"] }): ReactNode
 }
 
 function Attention({ reasons }: { readonly reasons: AssetRow["attention"] }): ReactNode {
-  const [first, ...others] = reasons ?? [];
-  if (first === undefined) return <span className={classes.nothing}>{reasons ? "–" : "not known"}</span>;
+  const [first, ...others] = reasons;
+  if (first === undefined) return <span className={classes.nothing}>–</span>;
   return (
     <span className={classes.reasons}>
       <Reason reason={first} />

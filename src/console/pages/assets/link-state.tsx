@@ -3,13 +3,13 @@ import { Age } from "../../parts/age.tsx";
 import classes from "./link-state.module.css";
 
 interface Props {
-  readonly connected: boolean | undefined;
-  readonly lastSeen: number | null | undefined;
+  readonly connected: boolean;
+  /** Unix seconds; `null`: never connected. */
+  readonly lastSeen: number | null;
 }
 
 /** Whether the device is connected now, and otherwise since when it is not. It is never said by guess. */
 export function LinkState({ connected, lastSeen }: Props): ReactNode {
-  if (connected === undefined) return <span className={classes.unknown}>not known</span>;
   if (connected)
     return (
       <span className={classes.state} data-kind="connected">
@@ -17,7 +17,7 @@ export function LinkState({ connected, lastSeen }: Props): ReactNode {
         connected
       </span>
     );
-  if (lastSeen === null || lastSeen === undefined)
+  if (lastSeen === null)
     return (
       <span className={classes.state} data-kind="never">
         <span className={classes.dot} aria-hidden="true" />
