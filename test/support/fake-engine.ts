@@ -34,7 +34,7 @@ import { FakeNetworks } from "./fake-engine/networks.ts";
 import { FakeVolumes } from "./fake-engine/fake-volumes.ts";
 import { watch } from "./fake-engine/watch.ts";
 
-const PLAIN = { limits: { memory: true, cpu: true }, gpus: false, isRootless: false };
+const PLAIN = { limits: { memory: true, cpu: true }, gpus: false, isRootless: false, volumeSubpaths: false };
 const LOG_EVERY_MS = 50;
 
 /** An engine in memory. It passes the same contract tests as the real engines. */

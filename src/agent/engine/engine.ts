@@ -173,6 +173,8 @@ export interface EngineInfo {
   readonly gpus: boolean;
   /** Whether it runs as a user without rights, with its networks in a namespace of that user. */
   readonly isRootless: boolean;
+  /** Whether it can mount a directory of a volume in place of the volume. Others mount the volume without a word. */
+  readonly volumeSubpaths: boolean;
   /** Maximum number of layers of an image; absent if it has no limit of its own. */
   readonly maxLayers?: number;
 }

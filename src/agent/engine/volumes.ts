@@ -47,6 +47,8 @@ export interface VolumeMount {
   readonly readonly: boolean;
   /** Whether the engine leaves it as it is, where it would fill an empty one with what the image has there. */
   readonly nocopy?: boolean;
+  /** Directory in it that is mounted, which must exist. The engine follows no link out of the volume. */
+  readonly subpath?: string;
   /** It was there before, and was not made with `create`: unless `nocopy`, the engine fills it if it is empty. */
   readonly isExternal?: true;
 }

@@ -66,6 +66,7 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
     ...hostState,
     gpus: spec.gpus === undefined ? undefined : engineInfo.gpus,
     engine: engineInfo.kind,
+    volumeSubpaths: engineInfo.volumeSubpaths,
     policyViolation,
     volumes,
     concurrentDeployments: context.concurrentDeployments(),
@@ -100,15 +101,21 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
 }
 
 /** Whether the check depends on what may have been changed since it was read: the engine runs programs to answer. */
-function needsEngineInfo({ gpus, memory_limit, cpu_limit }: AppSpec): boolean {
-  return gpus !== undefined || memory_limit !== undefined || cpu_limit !== undefined;
+function needsEngineInfo({ gpus, memory_limit, cpu_limit, volumes }: AppSpec): boolean {
+  const hasSubpath = volumes.some((volume) => "subpath" in volume);
+  return gpus !== undefined || memory_limit !== undefined || cpu_limit !== undefined || hasSubpath;
 }
 
 async function readHostState(
   context: CheckContext,
   spec: AppSpec,
   engineInfo: Promise<EngineInfo>,
-): Promise<Omit<HostState, "concurrentDeployments" | "apps" | "policyViolation" | "volumes" | "gpus" | "engine">> {
+): Promise<
+  Omit<
+    HostState,
+    "concurrentDeployments" | "apps" | "policyViolation" | "volumes" | "gpus" | "engine" | "volumeSubpaths"
+  >
+> {
   const { engine, host, config, signal, record, replacedApps } = context;
   const [containers, listening, [freeBytes, freeInodes], missingDevices] = await Promise.all([
     engine.listContainers(signal),

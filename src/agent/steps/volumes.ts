@@ -40,10 +40,17 @@ export function volumeMounts(spec: AppSpec, stateDir: string): VolumeMount[] {
 
 function toMount(
   name: string,
-  { target, readonly, nocopy = false }: NamedVolume | ExternalVolume,
+  { target, readonly, nocopy = false, subpath }: NamedVolume | ExternalVolume,
   isExternal?: true,
 ): VolumeMount {
-  return { name, target, readonly, ...(isExternal && { isExternal }), ...(nocopy && { nocopy }) };
+  return {
+    name,
+    target,
+    readonly,
+    ...(isExternal && { isExternal }),
+    ...(nocopy && { nocopy }),
+    ...(subpath !== undefined && { subpath }),
+  };
 }
 
 /** Reads what the check of an app's volumes depends on. */
@@ -133,8 +140,9 @@ async function makeVolume(context: VolumeContext, asked: NewVolume): Promise<Mad
   const { spec, image, volume, engineName } = asked;
   const { name, target } = volume;
   const owner = await findOwner(context, asked);
-  // Engines fill a volume with what the image has where it is mounted.
-  const mounted = volume.nocopy ? NOT_IN_IMAGES : normalizePath(target);
+  // Engines fill a volume with what the image has where it is mounted, which is not what belongs beside a directory in it.
+  const isEmpty = volume.nocopy === true || volume.subpath !== undefined;
+  const mounted = isEmpty ? NOT_IN_IMAGES : normalizePath(target);
   const container = { image, labels: helperLabelsOf(spec, config.stateDir), target: mounted };
   const labels = volumeLabels(name, config.stateDir, deploymentId);
   await engine.volumes.create({ name: engineName, labels, owner, container }, signal);
@@ -152,17 +160,19 @@ const NOT_IN_IMAGES = "/.edge-agent-empty-volume";
 /** `undefined` to leave it to the engine, which takes the owner that the image has there, or root. */
 async function findOwner(context: VolumeContext, { spec, image, volume }: NewVolume): Promise<OwnerIds | undefined> {
   if (volume.owner !== undefined) return parseOwner(volume.owner);
-  const { inImage, user } = await readMountPoint(context, spec, image, volume.target);
+  const { inImage: there, user } = await readMountPoint(context, spec, image, volume.target);
+  const inImage = volume.subpath === undefined ? there : undefined;
   // Where the image has nothing, the app could not write to a directory of root's.
   if (inImage && volume.nocopy) return inImage.owner;
   return inImage || (user.uid === 0 && user.gid === 0) ? undefined : user;
 }
 
-/** An app may mount a volume several times. The entry with an owner decides, or the first. */
+/** An app may mount a volume several times. The entry with an owner decides, or the first, of the whole volume if there is one. */
 function firstOfEachName(volumes: readonly NamedVolume[]): NamedVolume[] {
   const names = [...new Set(volumes.map(({ name }) => name))];
   return names.flatMap((name) => {
     const own = volumes.filter((volume) => volume.name === name);
-    return own.find(({ owner }) => owner !== undefined) ?? own[0] ?? [];
+    const whole = own.find(({ subpath }) => subpath === undefined);
+    return own.find(({ owner }) => owner !== undefined) ?? whole ?? own[0] ?? [];
   });
 }

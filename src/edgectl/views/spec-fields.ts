@@ -13,9 +13,10 @@ const SHORT_HASH = 12;
 const ENTRIES: Readonly<Record<string, (entry: Fields) => string>> = {
   ports: ({ host_port, target_port, protocol, host_address }) =>
     `${host_address === undefined ? "" : `${address(host_address)}:`}${word(host_port)}:${word(target_port)}${protocol === undefined || protocol === "tcp" ? "" : `/${word(protocol)}`}`,
-  volumes: ({ local, name, external, target, readonly, owner, nocopy, shared }) => {
+  volumes: ({ local, name, external, target, readonly, owner, nocopy, shared, subpath }) => {
     const words = [readonly === true ? ":ro" : "", nocopy === true ? ":nocopy" : "", shared === true ? ":shared" : ""];
     const source = external === undefined ? word(local ?? name) : `external:${word(external)}`;
+    if (subpath !== undefined) words.push(`:subpath=${word(subpath)}`);
     return `${source}:${word(target)}${words.join("")}${owner === undefined ? "" : `:owner=${word(owner)}`}`;
   },
   files: ({ target, size, sha256, mode, owner, secret, directory }) => {

@@ -45,6 +45,17 @@ export const owner = z
   .max(MAX_OWNER_LENGTH)
   .refine((text) => parseOwner(text) !== undefined, `must be UID or UID:GID, each a number from 0 to ${MAX_ID}`);
 
+const MAX_SUBPATH_LENGTH = 1024;
+
+/** Engines take `..` and links as long as they stay in the volume. Without them, one directory has one name. */
+const subpath = z
+  .string()
+  .max(MAX_SUBPATH_LENGTH)
+  .refine(
+    (path) => path.split("/").every((segment) => !["", ".", ".."].includes(segment)) && !/\p{Cc}/u.test(path),
+    "must be a path in the volume, such as conf/site, without . and .., and with no / at either end",
+  );
+
 /** A path of the device in the container. */
 export interface Bind {
   readonly local: string;
@@ -61,6 +72,8 @@ export interface NamedVolume {
   readonly owner?: string;
   readonly nocopy?: boolean;
   readonly shared?: boolean;
+  /** Directory in the volume that is mounted in its place. */
+  readonly subpath?: string;
 }
 
 /** A volume of the engine that the agent neither makes nor removes, in the container. */
@@ -70,6 +83,7 @@ export interface ExternalVolume {
   readonly target: string;
   readonly readonly: boolean;
   readonly nocopy?: boolean;
+  readonly subpath?: string;
 }
 
 export type VolumeEntry = Bind | NamedVolume | ExternalVolume;
@@ -123,8 +137,14 @@ const entry = z
           "Whether other apps may write to the volume by `name` too: those that say so as well. Nothing keeps them from " +
           "overwriting each other's files. `false` by default.",
       }),
+    subpath: subpath.exactOptional().meta({
+      description:
+        "Directory in the volume by `name` or `external` that is mounted in its place. It has to be there: neither the engine nor " +
+        "the agent makes it. Docker 26 and later only.",
+      examples: ["conf/site"],
+    }),
   })
-  .superRefine(({ local, name, external, target, owner: asked, nocopy, shared }, context) => {
+  .superRefine(({ local, name, external, target, owner: asked, nocopy, shared, subpath: part }, context) => {
     const issue = (path: string, message: string): void => context.addIssue({ code: "custom", path: [path], message });
     if (local === undefined && name === undefined && external === undefined) {
       issue("local", "is missing: give a path of the device, or `name` for a volume that the agent manages");
@@ -134,6 +154,7 @@ const entry = z
       issue("external", "must not be given together with `local` or `name`");
     if (external !== undefined && asked !== undefined) issue("owner", "is for a directory that is made for the app");
     if (local !== undefined && nocopy === true) issue("nocopy", "is for a volume by `name` or `external`");
+    if (local !== undefined && part !== undefined) issue("subpath", "is for a volume by `name` or `external`");
     if (name === undefined && shared === true) issue("shared", "is for a volume by `name`");
     if (normalizePath(target) === "/proc" && (local === undefined || normalizePath(local) !== "/proc")) {
       issue("target", "must not be /proc, which is the kernel's");

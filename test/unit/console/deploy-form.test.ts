@@ -135,7 +135,7 @@ describe("the form of an update", () => {
 
   it("keeps the fields of ports and volumes that it does not have", () => {
     const ports = [{ host_port: 30_080, target_port: 80, host_address: "127.0.0.1" }];
-    const volumes = [{ name: "data", target: "/data", owner: "5", nocopy: true, shared: true }];
+    const volumes = [{ name: "data", target: "/data", owner: "5", nocopy: true, shared: true, subpath: "a" }];
     const before = toForm({ ...spec, ports, volumes });
     const [port, volume] = [before.ports[0]!, before.volumes[0]!];
     const form = { ...before, ports: [{ ...port, host: "30081" }], volumes: [{ ...volume, target: "/srv" }] };

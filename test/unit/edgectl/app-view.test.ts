@@ -14,7 +14,7 @@ test.each(APP_FIELDS.filter((field) => !ELSEWHERE.has(field)))("apps show has a 
 test("a volume is shown as the options of the command line write it, with its name and owner", () => {
   const rows = new Map(specFields(FULL));
   expect(rows.get("Volumes")).toBe(
-    "/var/lib/full:/data:ro:owner=1000:1000\nfull-cache:/cache:ro:nocopy:shared:owner=1000:1000\nexternal:full-storage:/storage:ro:nocopy",
+    "/var/lib/full:/data:ro:owner=1000:1000\nfull-cache:/cache:ro:nocopy:shared:subpath=a/b:owner=1000:1000\nexternal:full-storage:/storage:ro:nocopy:subpath=c",
   );
 });
 

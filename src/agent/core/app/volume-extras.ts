@@ -25,11 +25,16 @@ export function volumeExtras({ volumes }: HasVolumes): { readonly volumes?: Volu
 
 function canonicalVolume(volume: VolumeEntry): VolumeEntry {
   const mount = { target: normalizePath(volume.target), readonly: volume.readonly };
-  if ("external" in volume) return { external: volume.external, ...mount, ...(volume.nocopy && { nocopy: true }) };
+  if ("external" in volume)
+    return { external: volume.external, ...mount, ...(volume.nocopy && { nocopy: true }), ...subpathOf(volume) };
   const rest = { ...mount, ...(volume.owner !== undefined && { owner: volume.owner }) };
   if ("local" in volume) return { local: normalizePath(volume.local), ...rest };
   const { name, nocopy, shared } = volume;
-  return { name, ...rest, ...(nocopy && { nocopy }), ...(shared && { shared }) };
+  return { name, ...rest, ...(nocopy && { nocopy }), ...(shared && { shared }), ...subpathOf(volume) };
+}
+
+function subpathOf({ subpath }: { readonly subpath?: string }): { readonly subpath?: string } {
+  return subpath === undefined ? {} : { subpath };
 }
 
 /**

@@ -11,10 +11,13 @@ export interface OptionFacts {
   readonly gpus?: boolean | undefined;
   /** Absent where no check depends on it. */
   readonly engine?: "docker" | "podman" | undefined;
+  /** Whether the engine can mount a directory of a volume. Absent where no check depends on it. */
+  readonly volumeSubpaths?: boolean | undefined;
 }
 
 /** Returns why the device cannot run the app with its container options. */
-export function findOptionRefusal(spec: AppSpec, { capacity, gpus, engine }: OptionFacts): Refusal | undefined {
+export function findOptionRefusal(spec: AppSpec, facts: OptionFacts): Refusal | undefined {
+  const { capacity, gpus, engine } = facts;
   for (const [field, bytes] of memorySizes(spec)) {
     if (bytes <= capacity.memoryBytes) continue;
     return {
@@ -40,6 +43,23 @@ export function findOptionRefusal(spec: AppSpec, { capacity, gpus, engine }: Opt
       details: { device_cgroup_rules: spec.device_cgroup_rules },
     };
   }
+  return findSubpathRefusal(spec, facts) ?? findGpuRefusal(spec, gpus);
+}
+
+/** An engine that lacks it would mount the whole volume, which is more than the app is to see. */
+function findSubpathRefusal({ volumes }: AppSpec, { volumeSubpaths }: OptionFacts): Refusal | undefined {
+  const index = volumes.findIndex((volume) => !("local" in volume) && volume.subpath !== undefined);
+  if (index === -1 || volumeSubpaths !== false) return undefined;
+  return {
+    code: "InvalidRequest",
+    message:
+      `The container engine of the device cannot mount a directory of a volume, as volumes[${index}].subpath asks: Docker can from ` +
+      "26 on. Update it, or give the directory a volume of its own.",
+    details: { issues: [{ path: `volumes[${index}].subpath`, reason: "is not supported by the device's engine" }] },
+  };
+}
+
+function findGpuRefusal(spec: AppSpec, gpus: boolean | undefined): Refusal | undefined {
   if (spec.gpus === undefined || gpus !== false) return undefined;
   return {
     code: "InvalidRequest",

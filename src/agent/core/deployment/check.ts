@@ -70,6 +70,7 @@ export interface HostState {
   /** Whether the engine offers GPUs; `undefined` if it was not asked. */
   readonly gpus?: boolean | undefined;
   readonly engine?: "docker" | "podman" | undefined;
+  readonly volumeSubpaths?: boolean | undefined;
   /** Paths of the request that are missing or no device files. */
   readonly missingDevices: readonly string[];
   readonly policyViolation: PolicyViolation | undefined;

@@ -144,16 +144,20 @@ function volumes(
 
 type EngineMount = NonNullable<HostConfig["Mounts"]>[number];
 
-function toMount({ type, source, target, readonly, nocopy, isExternal }: Mount, kind: EngineInfo["kind"]): EngineMount {
+function toMount(asked: Mount, kind: EngineInfo["kind"]): EngineMount {
+  const { type, source, target, readonly, nocopy, isExternal, subpath } = asked;
   const mount = { Type: type, Source: source, Target: target, ReadOnly: readonly };
   // The propagation is the engine's choice, as with compose: Docker takes no private one of what contains its own data.
-  if (type === "bind") return mount;
+  if (type === "bind" || kind === "podman") return mount;
   // One of the agent's was filled when it was made. Docker would fill an empty one with each new container, and change its owner.
-  return kind === "docker" && (nocopy || !isExternal) ? { ...mount, VolumeOptions: NO_COPY } : mount;
+  const options = {
+    ...((nocopy || !isExternal) && { NoCopy: true }),
+    ...(subpath !== undefined && { Subpath: subpath }),
+  };
+  if (Object.keys(options).length === 0) return mount;
+  // The library's type asks for fields that engines take as optional.
+  return { ...mount, VolumeOptions: options as NonNullable<EngineMount["VolumeOptions"]> };
 }
-
-/** The library's type asks for fields that engines take as optional. */
-const NO_COPY = { NoCopy: true } as NonNullable<EngineMount["VolumeOptions"]>;
 
 interface Mount {
   readonly type: "bind" | "volume";
@@ -162,6 +166,7 @@ interface Mount {
   readonly readonly: boolean;
   readonly nocopy?: boolean;
   readonly isExternal?: true;
+  readonly subpath?: string;
 }
 
 function hasColon({ source, target }: Mount): boolean {

@@ -62,6 +62,7 @@ import { removeUntilGone, stop } from "./stop-and-remove.ts";
 import { toEngineError } from "./to-engine-error.ts";
 import { tryStart } from "./try-start.ts";
 import { unlessStatus } from "./unless-status.ts";
+import { requireVolumeSubpaths } from "./volume-subpaths.ts";
 import { engineVolumes } from "./volumes.ts";
 import { containerChanges, openEvents } from "./watch-containers.ts";
 
@@ -282,6 +283,7 @@ class DockerEngine implements Engine {
         const { image, labels } = request;
         await requireMountSources(helperEngine, { image, labels, sources }, abortSignal);
       }
+      await requireVolumeSubpaths(docker, request, abortSignal);
       const image = await findLocalName(docker, request.image, abortSignal);
       try {
         const isRootless = kind === "podman" && (await this.#isRootless(abortSignal));

@@ -68,7 +68,27 @@ export async function readInfo(docker: Docker, abortSignal: AbortSignal): Promis
     // The runtime is added by NVIDIA's Container Toolkit. Podman leaves a request for GPUs out without a word.
     gpus: kind === "docker" && Object.hasOwn(info.Runtimes ?? {}, "nvidia"),
     isRootless,
+    volumeSubpaths: hasVolumeSubpaths({ kind, apiVersion: version.ApiVersion }),
   };
+}
+
+/** Version of Docker's interface that has them first: that of Docker 26. */
+const SUBPATHS_SINCE = { major: 1, minor: 45 };
+
+/** Whether an engine can mount a directory of a volume in place of the volume. */
+export function hasVolumeSubpaths({ kind, apiVersion }: Pick<EngineInfo, "kind" | "apiVersion">): boolean {
+  const [major = 0, minor = 0] = apiVersion.split(".").map(Number);
+  const isSince = major > SUBPATHS_SINCE.major || (major === SUBPATHS_SINCE.major && minor >= SUBPATHS_SINCE.minor);
+  return kind === "docker" && isSince;
+}
+
+/** Reads the version of the engine as it is now. */
+export async function readEngineVersion(
+  docker: Docker,
+  abortSignal: AbortSignal,
+): Promise<Pick<EngineInfo, "kind" | "version" | "apiVersion">> {
+  const version = await readVersion(docker, abortSignal);
+  return { kind: kindOf(version), version: version.Version, apiVersion: version.ApiVersion };
 }
 
 /**

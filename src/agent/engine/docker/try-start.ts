@@ -12,6 +12,7 @@ import { findLocalName } from "./images.ts";
 import { requireFields } from "./shape.ts";
 import { removeUntilGone } from "./stop-and-remove.ts";
 import { toEngineError } from "./to-engine-error.ts";
+import { requireVolumeSubpaths } from "./volume-subpaths.ts";
 
 /** A program that no image has. */
 const PROGRAM = "/edge-agent-trial-runs-nothing";
@@ -33,6 +34,7 @@ export async function tryStart(engine: TrialEngine, request: TrialRequest, abort
   const { image: name, labels } = request;
   if (engine.kind === "podman" && sources.length > 0)
     await requireMountSources(engine, { image: name, labels, sources }, abortSignal);
+  await requireVolumeSubpaths(engine.docker, request, abortSignal);
   const image = await findLocalName(engine.docker, name, abortSignal);
   const options = trialOptions({ ...request, image }, engine);
   try {
