@@ -86,6 +86,7 @@ export function finishEnvironment(service: ServiceDraft): void {
   for (const [key, { value, inserted, place }] of all) {
     const isSecret = service.secretVariables.has(key);
     const parts = isSecret ? secretParts(value, inserted) : [];
+    if (isSecret) for (const text of [value, ...parts]) service.value.hide(text);
     const secret = { ...(isSecret && { secret: true }), ...(parts.length > 0 && { secret_parts: parts }) };
     service.append("environments", { key, value, ...secret }, place);
   }

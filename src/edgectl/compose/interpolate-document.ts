@@ -1,3 +1,4 @@
+import { looksSecret } from "../../protocol/apps/secret-names.ts";
 import type { DocumentNode, MapEntry } from "../documents/node.ts";
 import type { Problems } from "../documents/problems.ts";
 import { interpolate, type Lookup, recordingLookup, TemplateError, UnsetVariableError } from "./interpolate.ts";
@@ -40,8 +41,8 @@ export class DocumentInterpolation {
       return { ...node, items: node.items.map((item, index) => this.#expand(item, `${path}[${index}]`, lookup)) };
     }
     if (typeof node.value !== "string" || !node.value.includes("$")) return node;
+    const inserted = new Map<string, string>();
     try {
-      const inserted = new Map<string, string>();
       const onUnset = (name: string): void => this.#problems.note(node.place, `${path} ${unset(name)}`);
       const value = interpolate(
         node.value,
@@ -59,6 +60,15 @@ export class DocumentInterpolation {
       if (error instanceof UnsetVariableError && MAY_BE_UNUSED.test(path)) return { ...node, isRefused: true, refusal };
       this.#problems.add(node.place, refusal);
       return { ...node, isRefused: true };
+    } finally {
+      this.#hideSecrets(inserted);
+    }
+  }
+
+  /** Messages name volumes, paths and images, and any of these may be made of a secret. */
+  #hideSecrets(variables: ReadonlyMap<string, string>): void {
+    for (const [key, value] of variables) {
+      if (looksSecret({ key, value })) this.#problems.hide(value, `\${${key}}`);
     }
   }
 

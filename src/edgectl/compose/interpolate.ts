@@ -100,12 +100,16 @@ class Expansion {
     const value = this.#lookup(name);
     const isSet = value !== undefined && (value !== "" || !operator.startsWith(":"));
     const isAlternative = operator.endsWith("+");
-    const word = this.#text(isUsed && isSet === isAlternative, true);
+    const start = this.#position;
+    // The message of `?` is shown as it is written: with values, it could show a secret.
+    const isWordUsed = isUsed && isSet === isAlternative && !operator.endsWith("?");
+    const word = this.#text(isWordUsed, true);
     if (isAlternative) return isSet ? word : "";
     if (isSet) return value;
     if (operator.endsWith("-")) return word;
     if (!isUsed) return "";
-    throw new TemplateError(`needs the variable ${name}${word === "" ? "" : `: ${word}`}.`);
+    const message = this.#template.slice(start, this.#position);
+    throw new TemplateError(`needs the variable ${name}${message === "" ? "" : `: ${message}`}.`);
   }
 
   #valueOf(name: string): string {

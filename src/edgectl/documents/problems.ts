@@ -1,4 +1,5 @@
 import { EXIT, Failure, type FailureOptions } from "../failure.ts";
+import { MIN_SECRET_LENGTH } from "../../protocol/apps/secret-texts.ts";
 import type { Place } from "./node.ts";
 
 /** Problems that are listed. More are counted. */
@@ -34,6 +35,7 @@ export class Problems {
   readonly fileName: string;
   readonly #problems = new Map<string, Remark>();
   readonly #notes = new Map<string, Remark>();
+  readonly #hidden = new Map<string, string>();
 
   constructor(fileName: string) {
     this.fileName = fileName;
@@ -55,6 +57,11 @@ export class Problems {
     for (const [line, remark] of other.#notes) this.#notes.set(line, remark);
   }
 
+  /** Keeps a text out of everything that is reported, whenever it was added. @param shown in its place */
+  hide(text: string, shown: string): void {
+    if (text.length >= MIN_SECRET_LENGTH) this.#hidden.set(text, shown);
+  }
+
   /** Adds something that does not prevent the file from being applied. */
   note(place: Place, text: string): void {
     this.#keep(this.#notes, place, text);
@@ -67,12 +74,12 @@ export class Problems {
 
   /** The problems in the order of the file, for programs. */
   get problemDocuments(): RemarkDocument[] {
-    return this.#sorted(this.#problems).map(documentOf);
+    return this.#shown(this.#problems).map(documentOf);
   }
 
   /** The notes, for programs. */
   get noteDocuments(): RemarkDocument[] {
-    return this.#sorted(this.#notes).map(documentOf);
+    return this.#shown(this.#notes).map(documentOf);
   }
 
   /** Throws a failure with all problems. Exit code 2. */
@@ -103,7 +110,15 @@ export class Problems {
   }
 
   #inOrder(remarks: ReadonlyMap<string, Remark>): string[] {
-    return this.#sorted(remarks).map(lineOf);
+    return this.#shown(remarks).map(lineOf);
+  }
+
+  /** In order, without what is hidden. Of two hidden texts, one may be a part of the other. */
+  #shown(remarks: ReadonlyMap<string, Remark>): Remark[] {
+    const hidden = [...this.#hidden].toSorted(([one], [other]) => other.length - one.length);
+    const withoutHidden = (text: string): string =>
+      hidden.reduce((shortened, [secret, shown]) => shortened.replaceAll(secret, () => shown), text);
+    return this.#sorted(remarks).map(({ fileName, place, text }) => ({ fileName, place, text: withoutHidden(text) }));
   }
 }
 

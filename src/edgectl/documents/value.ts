@@ -1,3 +1,4 @@
+import { MASKED_VALUE } from "../../protocol/apps/secret-texts.ts";
 import type { DocumentNode, Place, ScalarNode } from "./node.ts";
 import type { Problems } from "./problems.ts";
 
@@ -46,6 +47,11 @@ export class Value {
 
   note(text: string): void {
     this.#problems.note(this.place, `${this.path} ${text}`);
+  }
+
+  /** Keeps a secret out of everything that is reported about the document. */
+  hide(secret: string): void {
+    this.#problems.hide(secret, MASKED_VALUE);
   }
 
   /** A text, a number or a boolean as written. */
