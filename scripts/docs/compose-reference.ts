@@ -23,7 +23,7 @@ export function composeReference(): string {
     "",
     "| key of a service | why, and what to use instead |",
     "| --- | --- |",
-    ...rows((rule) => ("refusal" in rule ? `${rule.refusal} ${rule.advice}` : undefined)),
+    ...rows((rule) => ("refusal" in rule ? [rule.refusal, rule.advice].join(" ").trim() : undefined)),
   ].join("\n");
 }
 

@@ -10,7 +10,7 @@ import { type NamedTexts, readNamedTexts } from "../group-file/named-texts.ts";
 import { applyGroup, checkGroup, type GroupOptions } from "../runs/apply-group.ts";
 import type { Io } from "../io.ts";
 import { addExecutionOptions } from "./app-options.ts";
-import { addFollowOptions, ASSET, collect } from "./options.ts";
+import { addFollowOptions, ASSET, BUILD_REGISTRY, collect } from "./options.ts";
 
 interface ApplyFlags extends ExecutionOptions, FollowFlags {
   readonly file: readonly string[];
@@ -24,6 +24,7 @@ interface ApplyFlags extends ExecutionOptions, FollowFlags {
   readonly envFile?: readonly string[];
   readonly profile?: readonly string[];
   readonly sharedVolumes?: boolean;
+  readonly buildRegistry?: string;
 }
 
 export function addApply(program: Command, io: Io): void {
@@ -44,6 +45,7 @@ export function addApply(program: Command, io: Io): void {
     .option("--project <name>", "several apps: name of the project, in place of the file's")
     .option("--map-ports", "several apps: choose ports of the device for those outside its range")
     .option("--shared-volumes", "compose file: several services may write to one named volume")
+    .option(...BUILD_REGISTRY)
     .option("--env-file <file>", "compose file: variables, in place of .env (repeatable)", collect(String))
     .option(
       "--profile <name>",
@@ -75,8 +77,8 @@ export function addApply(program: Command, io: Io): void {
 }
 
 function readGroup(files: NamedTexts, flags: ApplyFlags, io: Io): GroupFile | undefined {
-  const { project, envFile: envFiles = [], profile: profiles = [], sharedVolumes = false } = flags;
-  return readGroupFile(files, { project, envFiles, profiles, sharedVolumes, env: io.env });
+  const { project, envFile: envFiles = [], profile: profiles = [], sharedVolumes = false, buildRegistry } = flags;
+  return readGroupFile(files, { project, envFiles, profiles, sharedVolumes, buildRegistry, env: io.env });
 }
 
 async function readGroupOptions(flags: ApplyFlags, io: Io): Promise<GroupOptions> {
@@ -104,6 +106,7 @@ const GROUP_FLAGS = [
   "envFile",
   "profile",
   "sharedVolumes",
+  "buildRegistry",
 ] as const satisfies (keyof ApplyFlags)[];
 
 /** Standard input must be free for the answer. */

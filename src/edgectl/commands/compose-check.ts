@@ -5,7 +5,7 @@ import { readNamedTexts } from "../group-file/named-texts.ts";
 import { type GroupFile, readGroupFile } from "../group-file/read-group.ts";
 import type { Io } from "../io.ts";
 import { checkCompose } from "../runs/check-compose.ts";
-import { collect } from "./options.ts";
+import { BUILD_REGISTRY, collect } from "./options.ts";
 
 interface CheckFlags {
   readonly file: readonly string[];
@@ -14,6 +14,7 @@ interface CheckFlags {
   readonly envFile?: readonly string[];
   readonly profile?: readonly string[];
   readonly sharedVolumes?: boolean;
+  readonly buildRegistry?: string;
 }
 
 export function addComposeCheck(compose: Command, io: Io): void {
@@ -25,15 +26,16 @@ export function addComposeCheck(compose: Command, io: Io): void {
     .option("--map-ports", "accept ports outside of a device's range, as `edgectl apply --map-ports` does")
     .option("--env-file <file>", "variables, in place of .env (repeatable)", collect(String))
     .option("--shared-volumes", "several services may write to one named volume")
+    .option(...BUILD_REGISTRY)
     .option("--profile <name>", "also the services of this profile; * for all (repeatable)", collect(String))
     .addHelpText("after", HELP)
     .action(async (flags: CheckFlags, command: Command) => {
       const { printer } = createContext(io, command);
       const { project, mapPorts = false, envFile: envFiles = [], profile: profiles = [] } = flags;
-      const { sharedVolumes = false } = flags;
+      const { sharedVolumes = false, buildRegistry } = flags;
       const files = await readNamedTexts(flags.file, io);
       const read = (): GroupFile => {
-        const group = readGroupFile(files, { project, envFiles, profiles, sharedVolumes, env: io.env });
+        const group = readGroupFile(files, { project, envFiles, profiles, sharedVolumes, buildRegistry, env: io.env });
         if (group) return group;
         throw usageFailure(`${files[0].fileName} is no compose file: it has no \`services\`.`, "See docs/compose.md.");
       };

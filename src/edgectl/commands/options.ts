@@ -3,6 +3,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { MAX_PAGE_SIZE, MAX_WAIT_FOR_DEVICE_S } from "../../protocol/limits.ts";
 import { parseTime } from "../../lib/terminal/time.ts";
 import { fetchPages, type Page } from "../api/client.ts";
+import { parseImageReference } from "../../protocol/apps/image-reference.ts";
 import type { Printer } from "../printer.ts";
 
 /** The argument that names an asset. */
@@ -13,6 +14,19 @@ export const APP = [
   "<app>",
   "name of the app; PROJECT/SERVICE for a service of a compose file",
   (text: string): string => text.replace("/", "."),
+] as const;
+
+/** `--build-registry`: where the images of services are that a compose file builds without a name. */
+export const BUILD_REGISTRY = [
+  "--build-registry <prefix>",
+  "compose file: where you push the images of services with `build` and no `image`, as PREFIX/PROJECT-SERVICE",
+  (text: string): string => {
+    const prefix = text.replace(/\/$/, "");
+    const reference = parseImageReference(`${prefix}/x`);
+    // A path after a host: without one, images would be looked for at docker.io.
+    if (reference && prefix.split("/")[0] === reference.registry) return prefix;
+    throw new InvalidArgumentError("Write a registry, or a path in one, such as registry.example.com/team.");
+  },
 ] as const;
 
 const DEFAULT_RETRY_S = 300;

@@ -7,6 +7,7 @@ import type { DocumentNode } from "../documents/node.ts";
 import type { Problems } from "../documents/problems.ts";
 import type { Draft, DraftApp } from "../group/draft.ts";
 import { projectName } from "../group/project-name.ts";
+import { Definitions } from "./definitions.ts";
 import { finishEnvironment } from "./environment.ts";
 import { checkContent } from "./files.ts";
 import { FILE_KEYS, FILE_SECTIONS, type KeyRule, SERVICE_KEYS } from "./keys.ts";
@@ -17,7 +18,7 @@ import { checkAddresses, checkNetwork, finishNames, finishNetworks, networkName 
 import { mergeProjectFiles } from "./project-files.ts";
 import { type ComposeFile, FurtherNames, ServiceDraft } from "./service.ts";
 import { refuseUnknownKey } from "./unknown.ts";
-import { checkVolume, shareVolumes } from "./volumes.ts";
+import { checkVolume, checkVolumeNames, shareVolumes } from "./volume-definitions.ts";
 
 interface Selection {
   readonly services: ReadonlyMap<string, Value>;
@@ -63,6 +64,8 @@ interface ComposeOptions {
   readonly problemsOf: (fileName: string) => Problems;
   /** Whether several services may write to a named volume, which then is shared. */
   readonly sharedVolumes?: boolean;
+  /** Where the operator pushes the images of services that have `build` and no `image`. */
+  readonly buildRegistry?: string | undefined;
   /** Profiles whose services are applied, beside those of `COMPOSE_PROFILES`. */
   readonly profiles?: readonly string[];
 }
@@ -94,26 +97,18 @@ export function convertCompose(documents: readonly DocumentNode[], options: Comp
     project: projectName(named, root, options),
     services: new Set(services.keys()),
     inactive,
-    networks: section("networks"),
-    volumes: section("volumes"),
-    configs: section("configs"),
-    secrets: section("secrets"),
+    networks: new Definitions(section("networks")),
+    volumes: new Definitions(section("volumes")),
+    configs: new Definitions(section("configs")),
+    secrets: new Definitions(section("secrets")),
     lookup,
     local,
+    buildRegistry: options.buildRegistry,
     problemsOf,
-    containers: new Map(
-      [...services].flatMap(([name, service]) => {
-        const container = service.isMap ? service.fields().get("container_name") : undefined;
-        const text = container && !container.isMap && !container.isList && !container.isNull && container.text();
-        return text ? [[text, name] as const] : [];
-      }),
-    ),
+    containers: containerNames(services),
     names: new FurtherNames(),
     addresses: [],
   };
-  for (const [name, network] of file.networks) checkNetwork(network, networkName(name, file));
-  for (const volume of file.volumes.values()) checkVolume(volume);
-  for (const content of [...file.configs.values(), ...file.secrets.values()]) checkContent(content);
   if (services.size === 0 && inactive.size === 0) root.refuse("The file has no services.");
   else if (services.size === 0)
     root.refuse("All services are in profiles.", `Choose with --profile ${profileOf(inactive)}.`);
@@ -122,11 +117,38 @@ export function convertCompose(documents: readonly DocumentNode[], options: Comp
   const unrestarted: string[] = [];
   const convert = (name: string, value: Value): ServiceDraft => convertService(name, value, file, unrestarted);
   const drafts = isTooMany ? [] : [...services].map(([name, value]) => convert(name, value));
+  if (drafts.length > 0) checkDefinitions(file, fields, problems);
   for (const draft of drafts) finishNames(draft, file);
   checkAddresses(drafts, file.addresses);
   if (options.sharedVolumes) shareVolumes(drafts);
   if (unrestarted.length > 0) fields.get("services")?.note(`(${unrestarted.join(", ")}) ${NOT_RESTARTED}`);
   return { project: file.project, apps: drafts.map(toApp), options: {} };
+}
+
+/** The services by their `container_name`; the first of several that have one name. */
+function containerNames(services: ReadonlyMap<string, Value>): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  for (const [name, service] of services) {
+    const container = service.isMap ? service.fields().get("container_name") : undefined;
+    const text = container && !container.isMap && !container.isList && !container.isNull ? container.text() : undefined;
+    if (text && !names.has(text)) names.set(text, name);
+  }
+  return names;
+}
+
+/** Checks the networks, volumes, configs and secrets that services refer to. As in compose, nothing is made of the others. */
+function checkDefinitions(file: ComposeFile, sections: ReadonlyMap<string, Value>, problems: Problems): void {
+  for (const kind of ["networks", "volumes", "configs", "secrets"] as const) {
+    const { used, unused } = file[kind];
+    for (const [, { node }] of used) refuseUnset(node, problems);
+    if (unused.length === 0) continue;
+    const names = unused.join(", ");
+    sections.get(kind)?.note(`(${names}) have no effect here: no service that is applied refers to them.`);
+  }
+  for (const [name, network] of file.networks.used) checkNetwork(network, networkName(name, file));
+  for (const [, volume] of file.volumes.used) checkVolume(volume);
+  checkVolumeNames(file);
+  for (const [, content] of [...file.configs.used, ...file.secrets.used]) checkContent(content);
 }
 
 const NOT_RESTARTED =

@@ -77,8 +77,8 @@ export function checkContent(definition: Value): void {
     "driver_opts",
     "template_driver",
   ]);
-  for (const key of ["driver", "driver_opts", "template_driver"])
-    fields.get(key)?.refuse("is not supported.", "Remove it.");
+  for (const key of ["driver", "driver_opts"]) fields.get(key)?.refuse("is not supported.", "Use `file`.");
+  fields.get("template_driver")?.refuse("is not supported.", "Write what comes of the template.");
   for (const key of ["name", "labels"]) fields.get(key)?.note("has no effect here.");
   if (fields.get("external")?.boolean()) {
     fields

@@ -9,8 +9,11 @@ const MAX_EXPANDED_LENGTH = 4 * 1024 * 1024;
 /** Where an unset variable is nothing, as in compose: only the app reads it. Elsewhere it changes what is run or mounted. */
 const MAY_BE_UNSET = /^services\.[^.]+\.(?:environment|labels)\b/;
 
-/** What a service has, which may be in a profile that is not chosen, or replaced by another file. `extends` is read before. */
-const MAY_BE_UNUSED = /^services\.[^.]+\.(?!extends\b)/;
+/**
+ * What a service has, which may be in a profile that is not chosen, or replaced by another file, and what only services refer
+ * to. `extends` is read before.
+ */
+const MAY_BE_UNUSED = /^(?:services\.[^.]+\.(?!extends\b)|(?:networks|volumes|configs|secrets)\.)/;
 
 /** Adds the problems of values that are used after all. */
 export function refuseUnset(node: DocumentNode, problems: Problems): void {

@@ -45,7 +45,7 @@ const convertSecurityOptions: Converter = (value, service) => {
     } else if (key === "seccomp" && setting !== "unconfined") {
       item.refuse(
         "can only be unconfined for seccomp: a profile of your own is not sent to devices.",
-        "Remove it for the engine's own profile, which is stricter than none.",
+        "The engine's own profile applies without it. Where this one is stricter, take rights away with `cap_drop`, `read_only` and `user`.",
       );
     } else service.append("security_opt", `${key}=${setting}`, item.place);
   }
@@ -57,8 +57,7 @@ const convertPid: Converter = (value, service) => {
   const mode = value.text();
   if (mode === undefined || mode === "") return;
   if (mode === "host") service.set("pid", mode, value.place);
-  else if (OTHERS.test(mode))
-    value.refuse("cannot have the processes of another service.", "Run both programs in one service, in one image.");
+  else if (OTHERS.test(mode)) value.refuse("cannot have the processes of another service.");
   else value.refuse("must be host.");
 };
 
@@ -67,12 +66,22 @@ const convertIpc: Converter = (value, service) => {
   if (mode === undefined || mode === "") return;
   if (mode === "host") service.set("ipc", mode, value.place);
   else if (mode === "shareable") value.note("is what private is: no other app can share the memory of this one.");
-  else if (OTHERS.test(mode))
-    value.refuse(
-      "cannot have the shared memory of another service.",
-      "Run both programs in one service, in one image.",
-    );
+  else if (OTHERS.test(mode)) value.refuse("cannot have the shared memory of another service.");
   else if (mode !== "private") value.refuse("must be host, private or shareable.");
+};
+
+const convertCgroup: Converter = (value) => {
+  const mode = value.text();
+  if (mode === "private") value.note("is what engines do where the kernel has cgroup v2.");
+  else if (mode === "host") value.refuse("would show the app the device's groups of processes.", "Remove it.");
+  else if (mode !== undefined && mode !== "") value.refuse("must be private or host.");
+};
+
+const convertRuntime: Converter = (value) => {
+  const runtime = value.text();
+  if (runtime === "runc") value.note("is the engine's own.");
+  else if (runtime === "nvidia") value.refuse("is not supported.", "Use `gpus: all`.");
+  else if (runtime !== undefined) value.refuse("is not supported: apps run with the engine's own runtime.");
 };
 
 const convertUserNamespace: Converter = (value) => {
@@ -93,8 +102,8 @@ export type KeyRule =
   | { readonly means: string; readonly convert: Converter }
   /** Has no effect on an app. The note says why. */
   | { readonly note: string }
-  /** Cannot be had. The advice says what to use instead. */
-  | { readonly refusal: string; readonly advice: string };
+  /** Cannot be had. The advice says what to use instead, as long as it keeps what the file means. */
+  | { readonly refusal: string; readonly advice?: string };
 
 function mapped(to: string | readonly string[], convert: Converter): KeyRule {
   return { to: typeof to === "string" ? [to] : to, convert };
@@ -113,21 +122,25 @@ function refused(advice: string, refusal = "is not supported."): KeyRule {
   return { refusal, advice };
 }
 
-const REMOVE = refused("Remove it.");
+function unavailable(refusal: string): KeyRule {
+  return { refusal };
+}
+
+const WINDOWS = refused("Remove it: it is for Windows.");
 
 /** Every key of a service in the Compose specification, and what it becomes. */
 export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   annotations: refused("Use `labels`."),
   attach: ignored("has no effect here: apps run in the background."),
-  blkio_config: REMOVE,
+  blkio_config: unavailable("is not supported: the speed of disks is neither limited nor shared out."),
   build: carriedOut(
-    "with `image`: nothing is built, and the commands that do it are noted; without, refused",
+    "nothing is built, and the commands that do it are noted; without `image`, its name follows from `--build-registry`",
     convertBuild,
   ),
   cap_add: mapped("cap_add", texts("cap_add")),
   cap_drop: mapped("cap_drop", texts("cap_drop")),
-  cgroup: REMOVE,
-  cgroup_parent: REMOVE,
+  cgroup: carriedOut("`private` is noted: it is what engines do with cgroup v2; `host` is refused", convertCgroup),
+  cgroup_parent: refused("Limit the service itself with `mem_limit`, `cpus` and `pids_limit`."),
   command: mapped("command", command("command")),
   configs: mapped("files", convertConfigs),
   container_name: mapped("aliases", convertContainerName),
@@ -135,19 +148,19 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   cpu_percent: refused("Use `cpus`."),
   cpu_period: refused("Use `cpus`."),
   cpu_quota: refused("Use `cpus`."),
-  cpu_rt_period: REMOVE,
-  cpu_rt_runtime: REMOVE,
+  cpu_rt_period: unavailable("is not supported: processors have no real-time share."),
+  cpu_rt_runtime: unavailable("is not supported: processors have no real-time share."),
   cpu_shares: refused("Use `cpus`."),
   cpus: mapped("cpu_limit", convertProcessors),
   cpuset: refused("Use `cpus`."),
-  credential_spec: REMOVE,
+  credential_spec: WINDOWS,
   depends_on: mapped("depends_on", convertDependsOn),
   deploy: mapped(["cpu_limit", "memory_limit", "pids_limit", "gpus", "restart_policy", "max_restarts"], convertDeploy),
   develop: ignored("has no effect here: it is for `docker compose watch`."),
   device_cgroup_rules: mapped("device_cgroup_rules", texts("device_cgroup_rules")),
   devices: mapped("devices", convertDevices),
   dns: mapped("dns", texts("dns")),
-  dns_opt: refused("Use `dns`."),
+  dns_opt: unavailable("is not supported: the options of the name service are the engine's."),
   dns_search: refused("Write whole names."),
   domainname: refused("Use `hostname`."),
   entrypoint: mapped("entrypoint", command("entrypoint")),
@@ -155,7 +168,9 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   environment: mapped("environments", convertEnvironment),
   expose: ignored("has no effect here: apps reach each other by name on every port."),
   extends: carriedOut("the service has what the other one has, as in compose"),
-  external_links: refused("Remove it: apps reach each other by name, such as mosquitto:1883."),
+  external_links: refused(
+    "Give both services a network of one name (`networks: {shared: {name: shared}}`), on which they reach each other by name.",
+  ),
   extra_hosts: mapped("extra_hosts", convertExtraHosts),
   gpus: mapped("gpus", convertGpus),
   group_add: mapped("group_add", texts("group_add")),
@@ -164,21 +179,21 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   image: mapped("image", text("image")),
   init: mapped("init", boolean("init")),
   ipc: mapped("ipc", convertIpc),
-  isolation: REMOVE,
+  isolation: WINDOWS,
   label_file: refused("Use `labels`."),
   labels: mapped("labels", textMap("labels")),
   links: carriedOut("the order of `depends_on`, and `aliases` of the other app", convertLinks),
   logging: mapped("log", convertLogging),
-  mac_address: REMOVE,
+  mac_address: unavailable("is not supported: the engine chooses it."),
   mem_limit: mapped("memory_limit", convertMemory),
   mem_reservation: ignored("has no effect here: nothing is set aside on a device."),
-  mem_swappiness: refused("Use `mem_limit`."),
+  mem_swappiness: refused("Use `memswap_limit`: the same as `mem_limit` for no swap."),
   memswap_limit: mapped("memory_swap_limit", convertSwap),
-  models: REMOVE,
+  models: unavailable("is not supported: nothing here runs models."),
   network_mode: mapped(["host_network", "network"], convertNetworkMode),
   networks: mapped(["networks", "internal_networks", "external_networks", "aliases"], convertNetworks),
   oom_kill_disable: refused("Use `mem_limit`."),
-  oom_score_adj: REMOVE,
+  oom_score_adj: refused("Limit its memory with `mem_limit`."),
   pid: mapped("pid", convertPid),
   pids_limit: mapped("pids_limit", convertPidsLimit),
   platform: ignored("has no effect here: a device pulls the image for its own platform."),
@@ -187,12 +202,12 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   pre_stop: refused("Handle the `stop_signal` in the app."),
   privileged: mapped("privileged", boolean("privileged")),
   profiles: carriedOut("the service is left out unless `--profile` or `COMPOSE_PROFILES` chooses it"),
-  provider: REMOVE,
+  provider: unavailable("is not supported: it is a program of the machine that compose runs on."),
   pull_policy: mapped("pull", convertPullPolicy),
   pull_refresh_after: refused("Use `pull_policy: always`."),
   read_only: mapped("read_only", boolean("read_only")),
   restart: mapped(["restart_policy", "max_restarts"], convertRestart),
-  runtime: refused("Use `gpus: all` for GPUs."),
+  runtime: carriedOut("`runc` is noted: it is the engine's own; others are refused", convertRuntime),
   scale: refused("Give each copy a service.", "is not supported: an app runs once on a device."),
   secrets: mapped("files", convertSecrets),
   security_opt: mapped("security_opt", convertSecurityOptions),
@@ -200,12 +215,12 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   stdin_open: mapped("stdin_open", boolean("stdin_open")),
   stop_grace_period: mapped("stop_grace_s", read("stop_grace_s", readWholeSeconds)),
   stop_signal: mapped("stop_signal", text("stop_signal")),
-  storage_opt: REMOVE,
+  storage_opt: refused("Use `read_only: true`, and a `tmpfs` with a size for what the app writes."),
   sysctls: mapped("sysctls", textMap("sysctls")),
   tmpfs: mapped("tmpfs", convertTmpfs),
   tty: mapped("tty", boolean("tty")),
   ulimits: mapped("ulimits", convertUlimits),
-  use_api_socket: REMOVE,
+  use_api_socket: refused("Remove it: an app with the engine's socket has the whole device."),
   user: mapped("user", text("user")),
   userns_mode: carriedOut("`host` is noted: apps have the users of the engine", convertUserNamespace),
   uts: refused("Use `hostname`."),
@@ -223,5 +238,5 @@ export const FILE_SECTIONS = ["name", "services", "networks", "volumes", "config
 export const FILE_KEYS: Readonly<Record<string, KeyRule>> = {
   version: ignored("has no effect here, and none in compose either."),
   include: carriedOut("the file's services, networks, volumes, configs and secrets, as in compose"),
-  models: refused("Remove it."),
+  models: unavailable("is not supported: nothing here runs models."),
 };

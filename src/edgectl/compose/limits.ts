@@ -138,22 +138,47 @@ export const convertUlimits: Converter = (value, service) => {
   }
 };
 
+/** Options of `json-file` and `local` about what is written beside the lines, and how fast. */
+const WITHOUT_EFFECT = new Set([
+  "compress",
+  "env",
+  "env-regex",
+  "labels",
+  "labels-regex",
+  "max-buffer-size",
+  "mode",
+  "tag",
+]);
+
+const ON_DEVICE = "the log is kept as that of every app, in files of bounded size, which `edgectl apps logs` shows";
+
+/** Whether a driver writes files, to whose size the options belong. An app notices of none where its lines go. */
+function isFileDriver(driver: Value, options: Value | undefined): boolean {
+  const name = driver.text();
+  if (name === undefined || name === "json-file" || name === "local") return true;
+  const isLocal = name === "journald" || (name === "syslog" && !options?.fields().has("syslog-address"));
+  if (name === "none") driver.note(`is not so here: ${ON_DEVICE}. An app's last lines say why it failed.`);
+  else if (isLocal) driver.note(`is not used: ${ON_DEVICE}, and the device's own log does not have it.`);
+  else {
+    driver.refuse(
+      `is not supported: nothing is sent from here by ${name}, and ${ON_DEVICE}.`,
+      "Remove it, or let the program of the service send its log itself.",
+    );
+  }
+  return false;
+}
+
 export const convertLogging: Converter = (value, service) => {
   const fields = value.fields();
   refuseUnknown(fields, ["driver", "options"]);
-  const driver = fields.get("driver");
-  if (driver?.text() === "none") {
-    driver.note("is the log that every app has here, which is bounded: an app's last lines say why it failed.");
-  } else if (driver && !["json-file", "local"].includes(driver.text() ?? "")) {
-    driver.refuse(
-      "must be json-file, local or none: `edgectl apps logs` reads the log on the device.",
-      "What another driver would send elsewhere, such as to a log server, stays on the device without it.",
-    );
-  }
-  const options = fields.get("options");
+  const [driver, options] = [fields.get("driver"), fields.get("options")];
+  if (driver && !isFileDriver(driver, options)) return;
   const known = options?.fields() ?? new Map<string, Value>();
   for (const [key, part] of known) {
-    if (key !== "max-size" && key !== "max-file") part.refuse("is not supported.", "Use max-size and max-file.");
+    if (key === "max-size" || key === "max-file") continue;
+    if (WITHOUT_EFFECT.has(key))
+      part.note("has no effect here: the log has the app's lines, and the bounds of max-size.");
+    else refuseUnknown(new Map([[key, part]]), ["max-size", "max-file", ...WITHOUT_EFFECT]);
   }
   const [size, count] = [known.get("max-size"), known.get("max-file")];
   if (!size) count?.refuse("needs `max-size` too.");

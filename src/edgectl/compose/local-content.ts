@@ -13,8 +13,7 @@ import { contentFields, contentOf } from "../documents/file-content.ts";
 import type { ServiceDraft } from "./service.ts";
 
 const MAX = `${MAX_APP_FILES_BYTES / 1024 ** 2} MiB`;
-const TOO_MUCH =
-  "Use a named volume, put the files into the image, or mount a directory of the device by its absolute path.";
+const TOO_MUCH = "Put the files into the image, or on the device, and mount them there by their absolute path.";
 
 /** What a file gets beside its content. */
 export interface FileSettings {
@@ -109,7 +108,7 @@ export function readWholeDirectory(value: Value, name: string, local: LocalFiles
   if (!own) return read && directoryFields(read);
   return value.refuse(
     `names ${name}, where others may not read ${own.path}.`,
-    "Let others read it (chmod), or name each file by itself.",
+    "Name each file by itself, which keeps its rights.",
   );
 }
 
@@ -181,7 +180,7 @@ function appendFiles(
   if (files.length + service.lengthOf("files") > MAX_APP_FILES) {
     value.refuse(
       `mounts ${name} with ${files.length} files, some of which others may not read here: such files come one by one, at most ${MAX_APP_FILES} with an app.`,
-      "Let others read them (chmod -R a+rX), or use a named volume.",
+      TOO_MUCH,
     );
     return;
   }

@@ -100,7 +100,12 @@ function splitCommand(value: Value): string[] | undefined {
 /** The container has the service's name, as its app; by the other one it is found on its networks. */
 export const convertContainerName: Converter = (value, service, file) => {
   const name = value.text();
-  if (name !== undefined) file.names.add(service.name, name, value.place);
+  if (name === undefined) return;
+  const first = file.containers.get(name);
+  // Engines refuse the second container of a name.
+  if (first !== undefined && first !== service.name) {
+    value.refuse(`is also that of the service ${first}.`, "Give each service one of its own, or none.");
+  } else file.names.add(service.name, name, value.place);
 };
 
 export const convertRestart: Converter = (value, service) => {
@@ -135,13 +140,19 @@ export function finishPull(service: ServiceDraft): void {
     service.set("pull", "missing", service.value.place);
 }
 
+/** As long as no other image can come in the place of the one that is meant. */
+const PULL_ADVICE: Readonly<Record<string, string>> = {
+  never: "Use missing, and name the image with its digest (NAME@sha256:…): no other one can come in its place.",
+  build: "Push the image, and use missing.",
+};
+
 const PULL: Readonly<Record<string, string>> = { always: "always", missing: "missing", if_not_present: "missing" };
 
 export const convertPullPolicy: Converter = (value, service) => {
   const policy = value.text();
   if (policy === undefined) return;
   if (Object.hasOwn(PULL, policy)) service.set("pull", PULL[policy], value.place);
-  else value.refuse(`${policy} is not supported.`, "Use missing or always, or remove it: an update asks the registry.");
+  else value.refuse(`${policy} is not supported.`, PULL_ADVICE[policy] ?? "Use missing or always.");
 };
 
 export const convertDevices: Converter = (value, service) => {

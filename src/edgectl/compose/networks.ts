@@ -21,7 +21,7 @@ export const convertNetworkMode: Converter = (value, service, file) => {
       "is the network here of all apps that name none; by a service's own name it is found on the project's networks only.",
     );
   else if (/^(?:service|container):/.test(mode)) shareNetwork(mode, value, service, file);
-  else value.refuse("must be host or none.", "Name networks under `networks`.");
+  else value.refuse("must be host, none, bridge, or that of another service.", "Name networks under `networks`.");
 };
 
 /** As in compose, the service is started after the one whose network it has. */
@@ -90,7 +90,7 @@ export function checkAddresses(services: readonly ServiceDraft[], addresses: rea
     } else {
       value.refuse(
         `is mentioned by the service ${user.name}, and the device chooses addresses: one of a file could be that of the device's own network.`,
-        `Write the name ${app} in place of ${address} there. Where only an address will do, such as for a name server, publish the port and use the device's address.`,
+        `Write the name ${app} in place of ${address} there. Where only an address will do, such as for a name server, use 127.0.0.1 with \`network_mode: service:${app}\`.`,
       );
     }
   }
@@ -112,7 +112,9 @@ function readSettings(network: Value, app: string, file: ComposeFile): void {
   const known = ["aliases", "priority", "gw_priority"];
   for (const [key, value] of fields) {
     if (ADDRESSES.has(key)) file.addresses.push(...addressesIn(value, app));
-    else if (["driver_opts", "interface_name"].includes(key)) value.refuse("is not supported.", "Remove it.");
+    else if (key === "driver_opts") value.refuse("is not supported: the device connects all apps alike.");
+    else if (key === "interface_name")
+      value.refuse("is not supported.", "Use the engine's names where the app needs one: eth0 for its first network.");
     else refuseUnknown(new Map([[key, value]]), known);
   }
   for (const key of ["priority", "gw_priority"]) fields.get(key)?.note("has no effect here.");
@@ -135,6 +137,8 @@ export function finishNetworks(service: ServiceDraft, file: ComposeFile): void {
 
 function addNetwork(name: string, place: Place, service: ServiceDraft, file: ComposeFile): void {
   const own = networkName(name, file);
+  // Two networks of the file may have one name: in compose they are one too.
+  if ((service.fields["networks"] as readonly string[] | undefined)?.includes(own)) return;
   service.append("networks", own, place);
   const network = file.networks.get(name);
   if (network && isExternal(network) && !isEnginesOwn(own)) service.append("external_networks", own, place);
@@ -160,7 +164,13 @@ function isExternal(network: Value): boolean {
 /** They give an app an address of its own in the device's network. */
 const LAN_DRIVERS = new Set(["macvlan", "ipvlan"]);
 const LAN_ADVICE =
-  "An app has no address of its own in the device's network: publish its ports at the device's, or use `network_mode: host` where it has to hear broadcasts.";
+  "An app has no address of its own in the device's network: publish the ports that are used at the device's.";
+
+/** What the engine's own networks mean, for a service that is on one. */
+const OWN_ADVICE: Readonly<Record<string, string>> = {
+  host: "Use `network_mode: host` in the services that are on it.",
+  none: "Use `network_mode: none` in the services that are on it.",
+};
 
 /**
  * Checks a network's own definition: the device makes all networks alike.
@@ -176,14 +186,14 @@ export function checkNetwork(network: Value, own: string): void {
       if (driver !== "bridge")
         value.refuse(
           "must be bridge.",
-          LAN_DRIVERS.has(driver) ? LAN_ADVICE : "Remove it, or use `network_mode: host` in the service.",
+          LAN_DRIVERS.has(driver) ? LAN_ADVICE : "Remove it: all services are on one device.",
         );
     } else if (key === "external") {
       if (!isExternal(network)) continue;
       if (isEnginesOwn(own))
         value.refuse(
           `is the network ${own}, which engines have by themselves.`,
-          "Remove it: the services of this file then share a network of their own.",
+          OWN_ADVICE[own] ?? "Remove it: the services of this file then share a network of their own.",
         );
       else
         value.note(
@@ -191,14 +201,32 @@ export function checkNetwork(network: Value, own: string): void {
         );
     } else if (key === "internal") {
       // Compose refuses both together too: the network is as it was made.
-      if (value.boolean() && isExternal(network)) value.refuse("cannot be said of an external network.", "Remove it.");
+      if (value.boolean() && isExternal(network))
+        value.refuse(
+          "cannot be said of an external network.",
+          "Remove it here, and say it where the network is made: `docker network create --internal`.",
+        );
     } else if (key === "attachable") value.note("has no effect here.");
     else if (key === "ipam")
       value.note("has no effect here: the device chooses addresses within its `networks.subnets`.");
     else if (["enable_ipv4", "enable_ipv6"].includes(key)) {
-      if (value.boolean() !== (key === "enable_ipv4")) value.refuse("is not supported.", "Remove it.");
+      if (value.boolean() === (key === "enable_ipv4")) continue;
+      if (key === "enable_ipv4") value.refuse("is not supported: apps have IPv4 on each network.");
+      else value.refuse("is not supported: networks of apps have IPv4 only.", "Remove it.");
     } else if (key === "driver_opts") {
-      value.refuse("is not supported: the device makes all networks alike.", "Remove what its apps do not need.");
+      for (const [option, setting] of value.fields()) checkDriverOption(option, setting);
     } else refuseUnknown(new Map([[key, value]]), ["name", "driver"]);
   }
+}
+
+const BRIDGE = "com.docker.network.bridge.";
+
+/** Options of a bridge, which keep apps apart, or publish their ports at one address. */
+function checkDriverOption(option: string, setting: Value): void {
+  if (option === `${BRIDGE}name`) setting.note("has no effect here: the engine chooses the name of the interface.");
+  else if (option === `${BRIDGE}host_binding_ipv4`)
+    setting.refuse("is not supported.", "Write the address into each of `ports`: 127.0.0.1:8080:80.");
+  else if (option === `${BRIDGE}enable_icc`)
+    setting.refuse("is not supported.", "Give services that must not reach each other networks of their own.");
+  else setting.refuse("is not supported: the device makes all networks alike.");
 }

@@ -3,6 +3,7 @@ import type { LocalFiles } from "../documents/local-files.ts";
 import type { Problems } from "../documents/problems.ts";
 import type { Value } from "../documents/value.ts";
 import type { DraftDependency, DraftPort } from "../group/draft.ts";
+import type { Definitions } from "./definitions.ts";
 import type { Lookup } from "./interpolate.ts";
 import type { AskedAddress } from "./networks.ts";
 
@@ -12,13 +13,15 @@ export interface ComposeFile {
   readonly services: ReadonlySet<string>;
   /** The profiles of the services that are in none of the chosen ones. */
   readonly inactive: ReadonlyMap<string, readonly string[]>;
-  readonly networks: ReadonlyMap<string, Value>;
-  readonly volumes: ReadonlyMap<string, Value>;
-  readonly configs: ReadonlyMap<string, Value>;
-  readonly secrets: ReadonlyMap<string, Value>;
+  readonly networks: Definitions;
+  readonly volumes: Definitions;
+  readonly configs: Definitions;
+  readonly secrets: Definitions;
   /** The variables of the shell and of `.env`. */
   readonly lookup: Lookup;
   readonly local: LocalFiles;
+  /** Where the images of services are that are built and have no name. */
+  readonly buildRegistry: string | undefined;
   readonly problemsOf: (fileName: string) => Problems;
   /** The services with a `container_name`, by that. */
   readonly containers: ReadonlyMap<string, string>;
@@ -59,6 +62,8 @@ export class ServiceDraft {
   readonly value: Value;
   readonly ports: DraftPort[] = [];
   readonly dependsOn: DraftDependency[] = [];
+  /** What `volumes` mounts: the entry's path by the target. */
+  readonly mounts = new Map<string, string>();
   /** From `env_file`, in order; `environment` takes precedence. */
   readonly fileVariables = new Map<string, DraftVariable>();
   readonly variables = new Map<string, DraftVariable>();

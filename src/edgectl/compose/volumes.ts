@@ -1,10 +1,13 @@
 import { createHash } from "node:crypto";
 import { posix } from "node:path";
+import { toJson } from "../documents/node.ts";
 import type { Value } from "../documents/value.ts";
+import { normalizePath } from "../../protocol/values/normalize-path.ts";
 import { addLocalDirectory, addLocalFile, noteOutside } from "./local-content.ts";
 import { sizeOf } from "./quantities.ts";
 import { readTmpfsMode } from "./tmpfs.ts";
 import { refuseUnknown } from "./unknown.ts";
+import { boundPath, volumeSource } from "./volume-definitions.ts";
 import type { ComposeFile, Converter, ServiceDraft } from "./service.ts";
 
 /** A mount in either syntax. */
@@ -14,6 +17,8 @@ interface Mount {
   readonly isReadonly: boolean;
   /** Whether a volume begins empty. */
   readonly isEmpty?: boolean;
+  /** Directory in the volume that is mounted. */
+  readonly subpath?: string | undefined;
 }
 
 /** Modes that change nothing on a device's engine. */
@@ -22,11 +27,29 @@ const PRIVATE = new Set(["private", "rprivate"]);
 const WITHOUT_EFFECT = new Set(["cached", "delegated", "consistent"]);
 
 export const convertVolumes: Converter = (value, service, file) => {
+  const seen = new Set<string>();
   for (const item of value.items()) {
-    if (item.isMap) longMount(item, service, file);
+    const text = JSON.stringify(toJson(item.node));
+    if (seen.has(text)) item.note("is in the list before, and counts once.");
+    else if (item.isMap) longMount(item, service, file);
     else shortMount(item, service, file);
+    seen.add(text);
   }
 };
+
+/** Of two mounts at one path, compose keeps the last, and docker-compose before it refused them. */
+function isTaken(value: Value, target: string, { mounts }: ServiceDraft): boolean {
+  const path = normalizePath(target);
+  const other = mounts.get(path);
+  if (other !== undefined) {
+    value.refuse(
+      `mounts something at ${path}, as ${other} does, which the app would not see.`,
+      "Remove the one that is not meant.",
+    );
+  }
+  mounts.set(path, other ?? value.path);
+  return other !== undefined;
+}
 
 function shortMount(value: Value, service: ServiceDraft, file: ComposeFile): void {
   const text = value.text();
@@ -39,11 +62,11 @@ function shortMount(value: Value, service: ServiceDraft, file: ComposeFile): voi
     return;
   }
   const [source = "", target, modes = "", ...rest] = text.split(":");
-  if (target === undefined) {
-    value.refuse("has no name, so that its data would be lost with each update.", `Name it: data:${source}`);
+  if (target === undefined && source.startsWith("/")) {
+    unnamedVolume(value, source, false, service, file);
     return;
   }
-  if (source === "" || rest.length > 0) {
+  if (target === undefined || source === "" || rest.length > 0) {
     value.refuse("must be NAME:TARGET, /PATH:TARGET or ./FILE:TARGET, with :ro for read-only.");
     return;
   }
@@ -58,7 +81,7 @@ function shortMount(value: Value, service: ServiceDraft, file: ComposeFile): voi
     else if (WITHOUT_EFFECT.has(mode)) value.note(`has the mode ${mode}, which has no effect here.`);
     else if (mode === "z" || mode === "Z")
       value.note(`has the mode ${mode}: the agent relabels no files, which matters on a device with SELinux only.`);
-    else if (mode !== "rw") value.refuse(`has the mode ${mode}, which is not supported.`, "Use ro, or remove it.");
+    else if (mode !== "rw") value.refuse(`has the mode ${mode}, which is not supported.`);
   }
   mount(value, { source, target, isReadonly, isEmpty }, service, file);
 }
@@ -82,32 +105,52 @@ function longMount(value: Value, service: ServiceDraft, file: ComposeFile): void
     value.refuse("needs the `type` bind, volume or tmpfs.");
     return;
   }
-  for (const [key, part] of fields.get("bind")?.fields() ?? []) {
-    if (key === "selinux") part.note("has no effect here: the agent relabels no files.");
-    else if (key === "propagation" && UNSEEN.has(part.text() ?? "")) {
-      part.note("has no effect here: what is mounted on the device later is not seen in the app.");
-    } else if (key !== "create_host_path" && !(key === "propagation" && PRIVATE.has(part.text() ?? ""))) {
-      part.refuse("is not supported.", "Remove what the app does not need.");
-    }
-  }
+  for (const [key, part] of fields.get("bind")?.fields() ?? []) checkBindOption(key, part);
   let isEmpty = false;
+  let subpath: string | undefined;
   for (const [key, part] of fields.get("volume")?.fields() ?? []) {
     if (key === "nocopy") isEmpty = part.boolean() ?? false;
-    else if (key === "subpath")
-      part.refuse("is not supported: an app has the whole of a volume.", "Give the directory a volume of its own.");
-    else part.refuse("is not supported.", "Remove what the app does not need.");
-  }
-  if (source === undefined) {
-    value.refuse("needs `source`: without a name its data would be lost with each update.");
-    return;
+    else if (key === "subpath") subpath = readSubpath(part);
+    else if (key === "labels") part.note("has no effect here.");
+    else refuseUnknown(new Map([[key, part]]), ["nocopy", "subpath", "labels"]);
   }
   const isReadonly = fields.get("read_only")?.boolean() ?? false;
+  if (source === undefined) {
+    if (type === "volume") unnamedVolume(value, target, isReadonly, service, file);
+    else value.refuse("needs `source`.");
+    return;
+  }
   // In the long syntax, a path without ./ is a path too.
   const path = type === "bind" && !/^[./~]/.test(source) ? `./${source}` : source;
-  mount(value, { source: path, target, isReadonly, isEmpty }, service, file);
+  mount(value, { source: path, target, isReadonly, isEmpty, subpath }, service, file);
+}
+
+function checkBindOption(key: string, value: Value): void {
+  if (key === "selinux") value.note("has no effect here: the agent relabels no files.");
+  else if (key === "recursive") {
+    if (value.text() !== "enabled") value.refuse("is not supported.", "Mount only the directory that the app needs.");
+  } else if (key === "propagation") {
+    const mode = value.text() ?? "";
+    if (UNSEEN.has(mode)) value.note("has no effect here: what is mounted on the device later is not seen in the app.");
+    else if (!PRIVATE.has(mode)) value.refuse("is not supported: nothing that an app mounts is seen on the device.");
+  } else refuseUnknown(new Map([[key, value]]), ["create_host_path", "propagation", "recursive", "selinux"]);
+}
+
+/** A directory in a volume. `undefined` for the whole of it. */
+function readSubpath(value: Value): string | undefined {
+  const text = value.text();
+  if (text === undefined) return undefined;
+  const path = posix.normalize(text).replace(/\/$/, "");
+  if (/^(?:\/|\.\.(?:\/|$))/.test(path)) {
+    return value.refuse("leads out of the volume.", "Write the path in the volume, such as conf/site.");
+  }
+  if (path === "" || path === ".") return undefined;
+  value.note(`has to be in the volume: as in compose, the directory ${path} is not made.`);
+  return path;
 }
 
 function longTmpfs(value: Value, target: string, service: ServiceDraft): void {
+  if (isTaken(value, target, service)) return;
   const fields = value.fields().get("tmpfs")?.fields() ?? new Map<string, Value>();
   refuseUnknown(fields, ["size", "mode"]);
   const [size, mode] = [fields.get("size"), fields.get("mode")];
@@ -124,6 +167,7 @@ function longTmpfs(value: Value, target: string, service: ServiceDraft): void {
 
 function mount(value: Value, asked: Mount, service: ServiceDraft, file: ComposeFile): void {
   const { target, isReadonly } = asked;
+  if (isTaken(value, target, service)) return;
   const source = withSlashes(asked.source);
   if (source.startsWith("~")) homeMount(value, asked, service, file);
   else if (source.startsWith("/")) {
@@ -131,13 +175,41 @@ function mount(value: Value, asked: Mount, service: ServiceDraft, file: ComposeF
   } else if (source.startsWith(".")) {
     localMount(value, { source, target, isReadonly }, service, file);
   } else if (file.volumes.has(source)) {
-    const bound = boundPath(file.volumes.get(source));
-    const from = bound === undefined ? volumeSource(source, file) : { local: bound };
-    const isEmpty = asked.isEmpty === true && bound === undefined;
-    service.append("volumes", { ...from, target, readonly: isReadonly, ...(isEmpty && { nocopy: true }) }, value.place);
+    volumeMount(value, { ...asked, source }, service, file);
   } else {
     const advice = `Add it there (${source}:), or write ./${source} for a file beside this one.`;
     value.refuse(`names the volume ${source}, which is not under the \`volumes\` of this file.`, advice);
+  }
+}
+
+/** Compose keeps a volume without a name for the service's next container. Here, it needs a name for that. */
+function unnamedVolume(
+  value: Value,
+  target: string,
+  isReadonly: boolean,
+  service: ServiceDraft,
+  file: ComposeFile,
+): void {
+  if (isTaken(value, target, service)) return;
+  const identity = JSON.stringify([service.name, normalizePath(target)]);
+  const name = derivedName(file.project, `${service.name}${target}`, identity);
+  service.append("volumes", { name, target, readonly: isReadonly }, value.place);
+  value.note(`has no name: on the device it is the volume ${name}, which the service keeps, as in compose.`);
+}
+
+/** A volume of the file, or the path of the device that it is bound to. */
+function volumeMount(value: Value, asked: Mount, service: ServiceDraft, file: ComposeFile): void {
+  const { source, target, isReadonly, isEmpty, subpath } = asked;
+  const volume = file.volumes.get(source);
+  const bound = boundPath(volume);
+  if (bound === undefined) {
+    const options = { ...(isEmpty && { nocopy: true }), ...(subpath !== undefined && { subpath }) };
+    const entry = { ...volumeSource(source, volume, file), target, readonly: isReadonly, ...options };
+    service.append("volumes", entry, value.place);
+  } else if (subpath === undefined) {
+    service.append("volumes", { local: bound, target, readonly: isReadonly }, value.place);
+  } else {
+    value.refuse(`mounts ${subpath} of a volume that is a path of the device, out of which a link in it may lead.`);
   }
 }
 
@@ -174,6 +246,17 @@ function emptyVolume(
   file: ComposeFile,
 ): void {
   const name = directoryVolume(source, file);
+  const alike = file.volumes.names.find((key) => {
+    const source = volumeSource(key, file.volumes.look(key), file);
+    return "name" in source && source.name === name;
+  });
+  if (alike !== undefined) {
+    value.refuse(
+      `mounts ${source}, which would be the volume ${name} here, as volumes.${alike} is.`,
+      "Rename that one.",
+    );
+    return;
+  }
   service.append("volumes", { name, target, readonly: isReadonly, nocopy: true }, value.place);
   value.note(`mounts ${source}, which is empty here: on the device it is the volume ${name}.`);
 }
@@ -229,80 +312,17 @@ function isWithoutFiles(source: string, { local }: ComposeFile): boolean {
   }
 }
 
-/** The volume for a directory beside the file. The hash keeps `a/b` and `a-b` apart, and from the volumes of the file. */
+/** The volume for a directory beside the file. */
 function directoryVolume(source: string, { project }: ComposeFile): string {
   const path = posix.normalize(source).replace(/\/$/, "");
-  const digest = createHash("sha256").update(path).digest("hex").slice(0, 8);
-  const readable = path.replaceAll(/[^a-zA-Z0-9]+/g, "-").replaceAll(/^-|-$/g, "");
+  return derivedName(project, path, path);
+}
+
+/** A volume's name that can be read. The hash keeps `a/b` and `a-b` apart, and both from the volumes of the file. */
+function derivedName(project: string, meaning: string, identity: string): string {
+  const digest = createHash("sha256").update(identity).digest("hex").slice(0, 8);
+  const readable = meaning.replaceAll(/[^a-zA-Z0-9]+/g, "-").replaceAll(/^-|-$/g, "");
   return `${`${project}_${readable}`.slice(0, MAX_VOLUME_NAME - digest.length - 1)}-${digest}`;
 }
 
 const MAX_VOLUME_NAME = 63;
-
-/** The path of the device that a volume is bound to by the options of its driver; `undefined` if it is not. */
-function boundPath(volume: Value | undefined): string | undefined {
-  const options = volume?.fields().get("driver_opts")?.fields();
-  const [type, o, device] = ["type", "o", "device"].map((key) => options?.get(key)?.text());
-  const isBind = (type === "none" || type === "bind" || type === undefined) && /\bbind\b/.test(o ?? "");
-  return isBind && device?.startsWith("/") ? device : undefined;
-}
-
-/** The named volumes that a service writes to, as they are in its fields. */
-function written({ fields }: ServiceDraft): { readonly name: string }[] {
-  const volumes = (fields["volumes"] ?? []) as { readonly name?: string; readonly readonly: boolean }[];
-  return volumes.filter(
-    (volume): volume is { readonly name: string; readonly readonly: boolean } =>
-      volume.name !== undefined && !volume.readonly,
-  );
-}
-
-/** Has those volumes shared that several services write to. */
-export function shareVolumes(services: readonly ServiceDraft[]): void {
-  const writers = new Map<string, Set<string>>();
-  for (const service of services) {
-    for (const { name } of written(service)) {
-      writers.set(name, (writers.get(name) ?? new Set()).add(service.name));
-    }
-  }
-  for (const service of services) {
-    for (const volume of written(service)) {
-      if ((writers.get(volume.name)?.size ?? 0) > 1) Object.assign(volume, { shared: true });
-    }
-  }
-}
-
-/** Volumes belong to the project unless they have a name of their own, as in compose; external ones are not made. */
-function volumeSource(name: string, { project, volumes }: ComposeFile): { name: string } | { external: string } {
-  const fields = volumes.get(name)?.fields();
-  const external = fields?.get("external");
-  const own = fields?.get("name")?.text();
-  // As it was written first: `external: {name: NAME}`.
-  if (external?.isMap) return { external: external.fields().get("name")?.text() ?? own ?? name };
-  return external?.boolean() ? { external: own ?? name } : { name: own ?? `${project}_${name}` };
-}
-
-/** Checks a volume's own definition: the device makes all volumes alike. */
-export function checkVolume(volume: Value): void {
-  for (const [key, value] of volume.fields()) {
-    if (key === "name") continue;
-    if (key === "labels") value.note("has no effect here.");
-    else if (key === "driver") {
-      if (value.text() !== "local")
-        value.refuse(
-          "must be local.",
-          "Mount what the driver would bring under a path of the device, and name that path in the service.",
-        );
-    } else if (key === "driver_opts" && boundPath(volume) === undefined) {
-      value.refuse(
-        "is not supported.",
-        "Mount it on the device, and name the path there in the service: /mnt/data:/data",
-      );
-    } else if (key === "external") {
-      if (value.isMap) refuseUnknown(value.fields(), ["name"]);
-      if (value.isMap || value.boolean())
-        value.note(
-          "is the engine's volume of this name, which has to be on the device, and which the device must allow (`policy.external_volumes.allow`).",
-        );
-    } else if (key !== "driver_opts") refuseUnknown(new Map([[key, value]]), ["name", "driver"]);
-  }
-}

@@ -29,6 +29,8 @@ export interface GroupFileOptions {
   readonly profiles?: readonly string[];
   /** Whether several services of a compose file may write to one named volume. */
   readonly sharedVolumes?: boolean;
+  /** Where the images of services are that a compose file builds without a name. */
+  readonly buildRegistry?: string | undefined;
   readonly project: string | undefined;
   /** In place of `.env`; variables of a later one take precedence. */
   readonly envFiles: readonly string[];
@@ -49,7 +51,7 @@ export function readGroupFile(
   [first, ...others]: readonly [NamedText, ...NamedText[]],
   options: GroupFileOptions,
 ): GroupFile | undefined {
-  const { project, envFiles, env, profiles = [], sharedVolumes = false } = options;
+  const { project, envFiles, env, profiles = [], sharedVolumes = false, buildRegistry } = options;
   const { text, fileName, path } = first;
   const isOnly = others.length === 0;
   if (isOnly && !looksLikeYaml(text, fileName) && !hasApps(parseJson(text.replace(/^\uFEFF/, ""), "file")))
@@ -78,7 +80,7 @@ export function readGroupFile(
   const problemsOf = (name: string): Problems =>
     problemsIn(path === undefined || isAbsolute(name) ? name : join(dirname(fileName), name));
   const lookup = readVariables(envFiles, env, local, { problemsIn, problemsOf });
-  const compose = { project, path, lookup, local, problems, problemsOf, profiles, sharedVolumes };
+  const compose = { project, path, lookup, local, problems, problemsOf, profiles, sharedVolumes, buildRegistry };
   const draft = convertCompose(documents, compose);
   for (const other of named.values()) problems.include(other);
   return { draft, problems };

@@ -15,7 +15,7 @@ import { extract, fetchRepository, type PublicFile, readList } from "./public-fi
  * key. Repositories are cloned from GitHub unless --repositories has them.
  *
  *   node_modules/.bin/node test/bench/compose-files/main.ts [--repositories DIRECTORY] [--list FILE] [--shared-volumes]
- *     [--filled-in] [--verbose]
+ *     [--build-registry PREFIX] [--filled-in] [--verbose]
  *
  * Many files leave passwords, users and paths to who runs them, and docker-compose refuses them too without. With --filled-in,
  * they get what they ask for: a value for each variable that is not set, and the files of variables and secrets that they name.
@@ -33,6 +33,7 @@ const { values } = parseArgs({
     repositories: { type: "string" },
     list: { type: "string", multiple: true, default: LISTS },
     "shared-volumes": { type: "boolean", default: false },
+    "build-registry": { type: "string" },
     "filled-in": { type: "boolean", default: false },
     verbose: { type: "boolean", default: false },
   },
@@ -87,6 +88,7 @@ function check(text: string, path: string, env: Readonly<Record<string, string>>
       envFiles: [],
       env: { HOME: "/home/nobody-at-all", ...env },
       sharedVolumes: values["shared-volumes"],
+      buildRegistry: values["build-registry"],
     };
     const group = readGroupFile([{ text, fileName, path }], options);
     if (!group) return [{ file: fileName, line: 1, column: 1, message: "is no compose file" }];

@@ -17,6 +17,7 @@ interface ComposeInputs {
   readonly env?: Readonly<Record<string, string>>;
   readonly profiles?: readonly string[];
   readonly sharedVolumes?: boolean;
+  readonly buildRegistry?: string;
   /** As with `--project`; `gw` by default. */
   readonly project?: string | undefined;
   /** Compose files after the first, as further `-f`. */
@@ -53,7 +54,15 @@ export function withListedDirectories(request: unknown): unknown {
 
 /** Converts a compose file in a directory that exists only in memory. */
 export function convert(text: string, inputs: ComposeInputs = {}): Converted {
-  const { files = {}, modes = {}, env = {}, profiles = [], sharedVolumes = false, others: more = [] } = inputs;
+  const {
+    files = {},
+    modes = {},
+    env = {},
+    profiles = [],
+    sharedVolumes = false,
+    buildRegistry,
+    others: more = [],
+  } = inputs;
   const project = "project" in inputs ? inputs.project : "gw";
   const problems = new Problems("f");
   const others: Problems[] = [];
@@ -68,6 +77,7 @@ export function convert(text: string, inputs: ComposeInputs = {}): Converted {
           path: undefined,
           profiles,
           sharedVolumes,
+          buildRegistry,
           lookup: (name) => env[name],
           local: memoryFiles(files, modes),
           problems,

@@ -21,6 +21,21 @@ describe("the commands that build and push an image", () => {
   });
 
   test.each([
+    ["build: .", "docker build -t r.example.com/team/gw-web . && docker push r.example.com/team/gw-web"],
+    [
+      "build: {context: ., args: {T: planted}}",
+      "docker compose -p gw build web && docker tag gw-web r.example.com/team/gw-web && docker push r.example.com/team/gw-web",
+    ],
+  ])("name it after its service, with --build-registry and without `image`: %s", (lines, commands) => {
+    const inputs = { buildRegistry: "r.example.com/team" };
+    const { apps, problems, notes } = convert(`services: {web: {${lines}}, Db: {build: ., image: 'db:1'}}`, inputs);
+    expect(problems).toEqual([]);
+    expect(apps["web"]).toMatchObject({ image: "r.example.com/team/gw-web" });
+    expect(apps["Db"]).toMatchObject({ image: "db:1" });
+    expect(notes.join("\n")).toContain(commands);
+  });
+
+  test.each([
     [".", "docker build -t a:1 ./sub &&"],
     ["../x", "docker build -t a:1 ./x &&"],
     ["{context: y}", "docker build -t a:1 ./sub/y &&"],

@@ -11,6 +11,7 @@ describe("no message shows the value of a variable that looks like a secret", ()
     ["volumes: ['./$DB_PASSWORD:/x']"],
     ["volumes: ['$DB_PASSWORD']"],
     ["volumes: ['a:/x:$DB_PASSWORD']", "volumes: {a: }"],
+    ["volumes: ['a:/$DB_PASSWORD', 'b:/$DB_PASSWORD']", "volumes: {a: , b: }"],
     ["volumes: ['a:/a', 'b:/b']", "volumes: {a: {name: x$DB_PASSWORD}, b: {external: true, name: x$DB_PASSWORD}}"],
     ["networks: [$DB_PASSWORD]"],
     ["networks: [a]", "networks: {a: {external: true, name: $DB_PASSWORD}}"],

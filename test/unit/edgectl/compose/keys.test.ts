@@ -27,7 +27,8 @@ describe("the table of keys", () => {
   test.each(Object.entries(SERVICE_KEYS))("%s is never ignored in silence", (key, rule) => {
     const { apps, problems, notes } = convert(`services:\n  web:\n    image: w\n    ${key}: planted\n`);
     if ("note" in rule) expect(notes).toEqual([`4:5: services.web.${key} ${rule.note}`]);
-    else if ("refusal" in rule) expect(problems).toEqual([`4:5: services.web.${key} ${rule.refusal} ${rule.advice}`]);
+    else if ("refusal" in rule)
+      expect(problems).toEqual([`4:5: services.web.${key} ${[rule.refusal, rule.advice].join(" ").trim()}`]);
     else if ("means" in rule) expect(rule.means).not.toBe("");
     else {
       const isSet = rule.to.some((field) => apps["web"]?.[field] !== undefined);

@@ -50,6 +50,14 @@ describe("what a service's keys become", () => {
     ],
     ["tmpfs: ['/run:exec']", { tmpfs: [{ target: "/run", exec: true }] }],
     ["volumes: ['data:/data:nocopy']", { volumes: [{ ...named("gw_data", "/data"), nocopy: true }] }],
+    [
+      "volumes: [{type: volume, source: data, target: /d, volume: {subpath: ./conf//site/}}]",
+      { volumes: [{ ...named("gw_data", "/d"), subpath: "conf/site" }] },
+    ],
+    [
+      "volumes: [{type: volume, source: data, target: /d, volume: {subpath: ., nocopy: true}}]",
+      { volumes: [{ ...named("gw_data", "/d"), nocopy: true }] },
+    ],
     ["volumes: ['/srv:/srv:ro,rslave']", { volumes: [bind("/srv", "/srv", true)] }],
     ["logging: {driver: none}", {}],
     ["hostname: my_host", { hostname: "my_host" }],
@@ -262,6 +270,13 @@ describe("what a service's keys become", () => {
     ["healthcheck: {test: x, start_interval: 5s}", "start_interval has no effect"],
     ["ports: [{target: 80, published: 30080, mode: host}]", "mode has no effect"],
     ["deploy: {resources: {reservations: {memory: 1g}}}", "set aside"],
+    ["logging: {options: {tag: x}}", "tag has no effect here: the log has the app's lines"],
+    ["logging: {driver: json-file, options: {mode: non-blocking}}", "mode has no effect here"],
+    ["logging: {driver: none}", "is not so here: the log is kept"],
+    ["logging: {driver: journald, options: {tag: x}}", "driver is not used: the log is kept"],
+    ["logging: {driver: syslog, options: {syslog-facility: local0}}", "driver is not used: the log is kept"],
+    ["runtime: runc", "is the engine's own"],
+    ["cgroup: private", "where the kernel has cgroup v2"],
   ])("%s has no effect, and that is said", (lines, note) => {
     const { notes, problems } = convertWeb(lines);
     expect(problems).toEqual([]);
@@ -296,4 +311,23 @@ test("what was put into a secret and has the name of one is a secret by itself",
     { key: "DSN", value: "whole-value", secret: true },
     { key: "PLAIN", value: "t0ken-value" },
   ]);
+});
+
+describe("a volume without a name", () => {
+  test.each(["'/data'", "{type: volume, target: /data/}"])("is the service's own: %s", (mount) => {
+    const text = `services: {a: {image: 'a:1', volumes: [${mount}]}, b: {image: 'b:1', volumes: [${mount}, '/data2']}}`;
+    const { apps, problems, notes } = convert(text);
+    expect(problems).toEqual([]);
+    const names = ["a", "b"].flatMap((app) =>
+      ((apps[app]?.["volumes"] ?? []) as { readonly name: string }[]).map(({ name }) => name),
+    );
+    expect(names).toEqual([
+      expect.stringMatching(/^gw_a-data-[0-9a-f]{8}$/),
+      expect.stringMatching(/^gw_b-data-[0-9a-f]{8}$/),
+      expect.stringMatching(/^gw_b-data2-[0-9a-f]{8}$/),
+    ]);
+    expect(notes.join("\n")).toContain(
+      `has no name: on the device it is the volume ${names[0]}, which the service keeps`,
+    );
+  });
 });

@@ -25,6 +25,8 @@ describe("what a service cannot have is refused by line", () => {
     ["userns_mode: other", "must be host"],
     ["security_opt: [seccomp:./profile.json]", "can only be unconfined"],
     ["runtime: nvidia", "gpus"],
+    ["runtime: runsc", "runtime is not supported: apps run with the engine's own runtime."],
+    ["cgroup: host", "the device's groups of processes"],
     ["restart: on-failure:x", "must be no, always"],
     ["restart: sometimes", "must be no, always"],
     ["imgae: web:1", "did you mean `image`"],
@@ -39,14 +41,20 @@ describe("what a service cannot have is refused by line", () => {
     ["ports: ['70000:80']", "from 1 to 65535"],
     ["ports: ['http']", "HOST:TARGET"],
     ["ports: [{published: 80}]", "needs `target`"],
-    ["volumes: [/data]", "Name it: data:/data"],
+    ["volumes: [data]", "must be NAME:TARGET"],
+    ["volumes: ['/data:ro:rw:x']", "must be NAME:TARGET"],
+    ["volumes: [{type: bind, target: /x}]", "needs `source`"],
     ["volumes: ['~/x:/x']", "home directory"],
     ["volumes: ['nodata:/x']", "not under the `volumes` of this file"],
     ["volumes: ['./missing.conf:/x']", "mounts ./missing.conf, which is not here. Put the file there"],
     ["volumes: ['data:/x:shared']", "mode shared"],
     ["volumes: ['C:\\x:/x']", "Windows"],
     ["volumes: [{type: npipe, source: a, target: b}]", "bind, volume or tmpfs"],
-    ["volumes: [{type: volume, source: data, target: /x, volume: {subpath: y}}]", "subpath"],
+    ["volumes: [{type: volume, source: data, target: /x, volume: {subpath: ../y}}]", "leads out of the volume"],
+    ["volumes: [{type: volume, source: data, target: /x, volume: {subpath: y/../../z}}]", "leads out of the volume"],
+    ["volumes: [{type: volume, source: data, target: /x, volume: {subpath: /y}}]", "leads out of the volume"],
+    ["volumes: [{type: bind, source: /x, target: /x, bind: {recursive: readonly}}]", "recursive"],
+    ["volumes: [{type: bind, source: /x, target: /x, bind: {sourc: x}}]", "is not known"],
     ["volumes: [{type: bind, source: /x, target: /x, bind: {propagation: shared}}]", "propagation"],
     ["depends_on: [nobody]", "nobody, which is not in this file"],
     ["depends_on: [web]", "itself"],
@@ -64,8 +72,10 @@ describe("what a service cannot have is refused by line", () => {
     ["healthcheck: {interval: 5s}", "needs `test`"],
     ["healthcheck: {test: x, interval: 5}", "with its unit"],
     ["healthcheck: {test: [check]}", "CMD-SHELL"],
-    ["logging: {driver: syslog}", "json-file"],
-    ["logging: {options: {max-size: 1m, tag: x}}", "tag"],
+    ["logging: {driver: fluentd}", "driver is not supported: nothing is sent from here by fluentd"],
+    ["logging: {driver: syslog, options: {syslog-address: 'udp://192.0.2.1'}}", "by syslog"],
+    ["logging: {options: {max-size: 1m, max-sized: x}}", "did you mean `max-size`"],
+    ["logging: {options: {max-file: 2}}", "needs `max-size` too"],
     ["shm_size: much", "must be a size"],
     ["stop_grace_period: 1.5s", "whole seconds"],
     ["pull_policy: daily", "daily"],
@@ -102,7 +112,10 @@ describe("what a service cannot have is refused by line", () => {
     ["servces: {}", "did you mean `services`"],
     ["models: {}", "models is not supported"],
   ])("of the file: %s", (lines, message) => {
-    const { problems } = convert(`services: {web: {image: w}}\n${lines}`);
+    const used = ["networks: [a]", "volumes: ['a:/a']", "secrets: [a]"].filter((key) =>
+      lines.startsWith(key.slice(0, 7)),
+    );
+    const { problems } = convert(`services: {web: {${["image: w", ...used].join(", ")}}}\n${lines}`);
     expect(problems).toEqual([expect.stringContaining(message)]);
     expect(problems[0]).toMatch(/^2:/);
   });

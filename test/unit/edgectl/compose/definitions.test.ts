@@ -1,0 +1,113 @@
+import { describe, expect, test } from "vitest";
+import { convert, convertWeb } from "../../../support/edgectl/compose.ts";
+
+describe("networks, volumes, configs and secrets that no service refers to", () => {
+  test.each<[string, string]>([
+    ["networks: {a: {driver: overlay}}", "networks (a)"],
+    ["networks: {default: {driver: macvlan}, b: }", "networks (b)"],
+    ["volumes: {a: {driver_opts: {type: nfs, device: $NOWHERE}}, b: }", "volumes (a, b)"],
+    ["configs: {a: {file: $NOWHERE/a}}", "configs (a)"],
+    ["secrets: {a: {external: true}}", "secrets (a)"],
+    ["volumes: {a: $NOWHERE}", "volumes (a)"],
+  ])("%s", (lines, note) => {
+    const { problems, notes } = convert(
+      `services: {web: {image: 'w:1'${lines.includes("default") ? ", network_mode: none" : ""}}}\n${lines}`,
+    );
+    expect(problems).toEqual([]);
+    expect(notes.join()).toContain(`${note.replace("(b)", "(default, b)")} have no effect here: no service`);
+  });
+
+  test("what only a service in another profile refers to is not looked at either", () => {
+    const text = [
+      "services:",
+      "  web: {image: 'w:1'}",
+      "  debug: {image: 'd:1', profiles: [debug], volumes: ['dumps:/d'], networks: [far], secrets: [key]}",
+      "volumes: {dumps: {driver: nfs, name: $NOWHERE}}",
+      "networks: {far: {driver: overlay}}",
+      "secrets: {key: {file: './${NOWHERE}'}}",
+    ].join("\n");
+    expect(convert(text).problems).toEqual([]);
+    expect(convert(text, { profiles: ["debug"] }).problems.map((line) => line.split(" ")[1])).toEqual([
+      "volumes.dumps.driver",
+      "volumes.dumps.name",
+      "networks.far.driver",
+      "secrets.key.file",
+    ]);
+  });
+
+  test("one that a service refers to is refused for a variable that is not set, once", () => {
+    const { problems } = convertWeb("volumes: ['a:/a', 'a:/b']", "volumes: {a: {name: $NOWHERE}}");
+    expect(problems).toEqual([expect.stringContaining("volumes.a.name uses the variable NOWHERE, which is not set")]);
+  });
+
+  test("the network of services that name none is one that they refer to", () => {
+    expect(convertWeb("tty: true", "networks: {default: {driver: overlay}}").problems).toEqual([
+      expect.stringContaining("networks.default.driver must be bridge"),
+    ]);
+  });
+});
+
+describe("names that are one", () => {
+  test("two volumes of a name are one, as in compose", () => {
+    const { apps, problems } = convertWeb("volumes: ['a:/a', 'b:/b']", "volumes: {a: {name: x}, b: {name: x}}");
+    expect(problems).toEqual([]);
+    expect(apps["web"]).toMatchObject({
+      volumes: [
+        { name: "x", target: "/a" },
+        { name: "x", target: "/b" },
+      ],
+    });
+  });
+
+  test("so are two networks", () => {
+    const { apps, problems } = convertWeb("networks: [a, b]", "networks: {a: {name: x}, b: {name: x}}");
+    expect(problems).toEqual([]);
+    expect(apps["web"]?.["networks"]).toEqual(["x"]);
+  });
+
+  test.each([
+    "volumes: {a: {name: x}, b: {name: x, external: true}}",
+    "volumes: {a: {name: gw_b, external: true}, b: }",
+  ])("an external volume and one of the agent's: %s", (volumes) => {
+    const { problems } = convertWeb("volumes: ['a:/a', 'b:/b']", volumes);
+    expect(problems).toEqual([expect.stringContaining("in compose they are one, but only one of them is external")]);
+    expect(convertWeb("volumes: ['a:/a']", volumes).problems).toEqual([]);
+  });
+
+  test("a directory that is empty here, and a volume with the name that it would have", () => {
+    const directory = convertWeb("volumes: ['./data:/d']");
+    const [, name] = /is the volume (\S+)\./.exec(directory.notes.join()) ?? [];
+    const { problems } = convertWeb("volumes: ['./data:/d']", `volumes: {other: {name: ${name}}}`);
+    expect(problems).toEqual([expect.stringContaining("as volumes.other is. Rename that one.")]);
+  });
+
+  test.each([
+    "volumes: ['a:/d', 'b:/d']",
+    "volumes: ['a:/d', {type: volume, source: b, target: /d/}]",
+    "volumes: ['a:/d', {type: tmpfs, target: //d}]",
+    "volumes: [{type: tmpfs, target: /d}, '/srv:/d']",
+    "volumes: ['a:/d', './new:/d']",
+    "volumes: ['a:/d', 'a:/d:ro']",
+  ])("two mounts at one path: %s", (lines) => {
+    expect(convertWeb(lines, "volumes: {a: , b: }").problems).toEqual([
+      expect.stringContaining("services.web.volumes[1] mounts something at /d, as services.web.volumes[0] does"),
+    ]);
+  });
+
+  test.each(["'a:/d', 'a:/d'", "{type: volume, source: a, target: /d}, {type: volume, source: a, target: /d}"])(
+    "one mount twice counts once: %s",
+    (mounts) => {
+      const { apps, problems, notes } = convertWeb(`volumes: [${mounts}]`, "volumes: {a: }");
+      expect(problems).toEqual([]);
+      expect(apps["web"]?.["volumes"]).toHaveLength(1);
+      expect(notes.join()).toContain("services.web.volumes[1] is in the list before, and counts once.");
+    },
+  );
+
+  test("two services with one container_name", () => {
+    const { problems } = convert(
+      "services: {a: {image: 'a:1', container_name: x}, b: {image: 'b:1', container_name: x}}",
+    );
+    expect(problems).toEqual([expect.stringContaining("services.b.container_name is also that of the service a.")]);
+  });
+});
