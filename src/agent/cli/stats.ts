@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { APP_STATS_HELP, renderAppStats } from "../../lib/terminal/app-stats-table.ts";
-import { LiveScreen, untilQuit } from "../../lib/terminal/live-screen.ts";
+import { drawEach } from "../../lib/terminal/live-screen.ts";
 import { isTerminal } from "../../lib/terminal/theme.ts";
 import { type AppStats, MAX_STATS_INTERVAL_S, MIN_STATS_INTERVAL_S } from "../../protocol/apps/app-stats.ts";
 import { type Context, type Register, withCommonOptions } from "./context.ts";
@@ -55,24 +55,15 @@ async function showInOrder(context: Context, query: URLSearchParams, isLive: boo
 
 async function showOnScreen(context: Context, query: URLSearchParams): Promise<void> {
   const { printer, io } = context;
-  using keys = untilQuit(process.stdin);
-  // Opened with the first measurement, so that an immediate error stays visible.
-  let screen: LiveScreen | undefined;
-  try {
-    for await (const stats of fetchStats(context, query, AbortSignal.any([io.interrupted, keys.signal]))) {
-      screen ??= new LiveScreen(io.stdout, printer.theme.hasColour);
-      screen.draw(`${render(context, stats, true)}\n\n${printer.theme.dim("q to quit")}`);
-    }
-  } catch (error) {
-    if (!keys.signal.aborted) throw error;
-  } finally {
-    screen?.[Symbol.dispose]();
-  }
+  await drawEach(
+    { ...io, theme: printer.theme },
+    (signal) => fetchStats(context, query, signal),
+    (stats) => render(context, stats, true),
+  );
 }
 
-function render({ printer }: Context, { apps, omitted_apps: omitted }: AppStats, isLive: boolean): string {
-  const table = renderAppStats(apps, { isLive, theme: printer.theme, width: printer.width });
-  return omitted > 0 ? `${table}\n${omitted} more apps are left out.` : table;
+function render({ printer }: Context, stats: AppStats, isLive: boolean): string {
+  return renderAppStats(stats, { isLive, theme: printer.theme, width: printer.width });
 }
 
 function parseInterval(text: string): number {

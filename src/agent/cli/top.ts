@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { LiveScreen, untilQuit } from "../../lib/terminal/live-screen.ts";
+import { drawEach } from "../../lib/terminal/live-screen.ts";
 import { isTerminal } from "../../lib/terminal/theme.ts";
 import type { Top } from "../local/api.ts";
 import { type Context, type Register, withCommonOptions } from "./context.ts";
@@ -61,22 +61,22 @@ async function showLines(context: Context): Promise<void> {
 
 async function showLive(context: Context): Promise<void> {
   const { printer, io } = context;
-  using keys = untilQuit(process.stdin);
-  const signal = AbortSignal.any([io.interrupted, keys.signal]);
-  let before: Top | undefined;
-  // Fetched before switching screens, so that an immediate error stays visible.
-  let now = await fetchTop(context, signal);
-  using screen = new LiveScreen(io.stdout, printer.theme.hasColour);
-  try {
-    for (;;) {
-      const view = renderTop(now, readHostUsage(), ratesBetween(before, now), printer.theme, printer.width);
-      screen.draw(`${view}\n\n${printer.theme.dim("q to quit")}`);
-      await pauseAwake(context, before ? REFRESH_INTERVAL_MS : SAMPLE_INTERVAL_MS, signal);
-      before = now;
-      now = await fetchTop(context, signal);
-    }
-  } catch (error) {
-    if (!keys.signal.aborted) throw error;
+  await drawEach(
+    { ...io, theme: printer.theme },
+    (signal) => followTop(context, signal),
+    ({ before, now }) => renderTop(now, readHostUsage(), ratesBetween(before, now), printer.theme, printer.width),
+  );
+}
+
+async function* followTop(
+  context: Context,
+  signal: AbortSignal,
+): AsyncGenerator<{ readonly before: Top | undefined; readonly now: Top }> {
+  for (let before: Top | undefined; ;) {
+    const now = await fetchTop(context, signal);
+    yield { before, now };
+    await pauseAwake(context, before ? REFRESH_INTERVAL_MS : SAMPLE_INTERVAL_MS, signal);
+    before = now;
   }
 }
 

@@ -16,7 +16,7 @@ import { MAX_LOG_TAIL_LINES } from "../../protocol/apps/app-log.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import type { Printer } from "../printer.ts";
 import { APP_STATS_HELP, renderAppStats } from "../../lib/terminal/app-stats-table.ts";
-import { LiveScreen, untilQuit } from "../../lib/terminal/live-screen.ts";
+import { drawEach } from "../../lib/terminal/live-screen.ts";
 import { isTerminal } from "../../lib/terminal/theme.ts";
 import { MAX_STATS_INTERVAL_S, MIN_STATS_INTERVAL_S } from "../../protocol/apps/app-stats.ts";
 
@@ -150,25 +150,15 @@ async function showLive(
     }
     return;
   }
-  using keys = untilQuit(process.stdin);
-  const signal = AbortSignal.any([io.interrupted, keys.signal]);
-  // Opened with the first measurement, so that an immediate error stays visible.
-  let screen: LiveScreen | undefined;
-  try {
-    for await (const stats of followAppStats(client, asset, request, { clock: io.clock, signal })) {
-      screen ??= new LiveScreen(io.stdout, printer.theme.hasColour);
-      screen.draw(`${render(context, stats, true)}\n\n${printer.theme.dim("q to quit")}`);
-    }
-  } catch (error) {
-    if (!keys.signal.aborted) throw error;
-  } finally {
-    screen?.[Symbol.dispose]();
-  }
+  await drawEach(
+    { ...io, theme: printer.theme },
+    (signal) => followAppStats(client, asset, request, { clock: io.clock, signal }),
+    (stats) => render(context, stats, true),
+  );
 }
 
-function render({ printer }: Context, { apps, omitted_apps: omitted }: AppStats, isLive: boolean): string {
-  const table = renderAppStats(apps, { isLive, theme: printer.theme, width: printer.width });
-  return omitted > 0 ? `${table}\n${omitted} more apps are left out.` : table;
+function render({ printer }: Context, stats: AppStats, isLive: boolean): string {
+  return renderAppStats(stats, { isLive, theme: printer.theme, width: printer.width });
 }
 
 const STATS_HELP = `

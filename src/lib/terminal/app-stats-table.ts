@@ -20,7 +20,7 @@ export type AppUsageRow = Omit<AppUsage, "state"> & { readonly state: string };
  * @param isLive shows rates in place of sums and sizes
  */
 export function renderAppStats(
-  apps: readonly AppUsageRow[],
+  { apps, omitted_apps: omitted }: { readonly apps: readonly AppUsageRow[]; readonly omitted_apps: number },
   { isLive, theme, width }: { readonly isLive: boolean; readonly theme: Theme; readonly width: number | undefined },
 ): string {
   if (apps.length === 0) return "No apps on this device.";
@@ -45,7 +45,8 @@ export function renderAppStats(
     ...(isLive ? [] : [right("SIZE", ({ writable_bytes }) => formatBytesOrDash(writable_bytes))]),
     right("PIDS", ({ processes }) => (processes === null ? "-" : String(processes))),
   ];
-  return renderTable<AppUsageRow>(columns, apps, theme, width);
+  const table = renderTable<AppUsageRow>(columns, apps, theme, width);
+  return omitted > 0 ? `${table}\n${omitted} more apps are left out.` : table;
 }
 
 function right(header: string, cell: (app: AppUsageRow) => string) {

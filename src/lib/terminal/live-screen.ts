@@ -1,5 +1,6 @@
 import { sanitizeOutput } from "./sanitize.ts";
 import type { Output } from "./output.ts";
+import type { Theme } from "./theme.ts";
 
 // Switches to the terminal's alternate screen, which restores its content at the end, and hides the cursor.
 const ENTER = "\u001B[?1049h\u001B[?25l";
@@ -8,8 +9,33 @@ const HOME = "\u001B[H";
 const REST_OF_LINE = "\u001B[K";
 const REST_OF_SCREEN = "\u001B[J";
 
+/**
+ * Draws each value in place of the one before, until a person quits. The screen opens with the first value, so that an error before
+ * it stays visible.
+ *
+ * @param follow begins to follow the values; its signal aborts when they are not wanted any more
+ */
+export async function drawEach<T>(
+  { stdout, theme, interrupted }: { readonly stdout: Output; readonly theme: Theme; readonly interrupted: AbortSignal },
+  follow: (signal: AbortSignal) => AsyncIterable<T>,
+  render: (value: T) => string,
+): Promise<void> {
+  using keys = untilQuit(process.stdin);
+  let screen: LiveScreen | undefined;
+  try {
+    for await (const value of follow(AbortSignal.any([interrupted, keys.signal]))) {
+      screen ??= new LiveScreen(stdout, theme.hasColour);
+      screen.draw(`${render(value)}\n\n${theme.dim("q to quit")}`);
+    }
+  } catch (error) {
+    if (!keys.signal.aborted) throw error;
+  } finally {
+    screen?.[Symbol.dispose]();
+  }
+}
+
 /** The terminal's alternate screen, on which a view is redrawn in place. Disposing it restores the screen. */
-export class LiveScreen implements Disposable {
+class LiveScreen implements Disposable {
   readonly #output: Output;
   readonly #hasColour: boolean;
 
@@ -40,7 +66,7 @@ function rowsOfTerminal(): number {
 const QUIT = ["q", "Q", "\u0003"];
 
 /** Returns a signal that aborts when q or Ctrl-C is typed, until disposed. Puts a terminal into raw mode. */
-export function untilQuit(input: NodeJS.ReadStream): { readonly signal: AbortSignal } & Disposable {
+function untilQuit(input: NodeJS.ReadStream): { readonly signal: AbortSignal } & Disposable {
   const controller = new AbortController();
   const take = (key: Buffer): void => {
     if (QUIT.some((one) => key.includes(one))) controller.abort(new DOMException("asked to end", "AbortError"));
