@@ -1,5 +1,6 @@
 import type { ContainerSnapshot, ContainerStatus, HealthcheckTimes, RunEnd } from "../core/app/container-status.ts";
 import type { RestartPolicy } from "../core/app/restart-policy.ts";
+import type { ContainerUsage } from "../core/app/usage-between.ts";
 import type { HostPort } from "../core/host/host-port.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
 import type { ContainerOptions } from "../../protocol/apps/container-options.ts";
@@ -9,6 +10,7 @@ import type { LogLine, LogRequest } from "./log.ts";
 import type { EngineNetworks } from "./networks.ts";
 import type { EngineVolumes, VolumeMount } from "./volumes.ts";
 
+export type { ContainerUsage } from "../core/app/usage-between.ts";
 export type { DirectoryRequest, ExportRequest, ImagePath, ImagePathsRequest } from "./image-path.ts";
 export type { DeviceFilesRequest, FilesReading } from "./device-files.ts";
 export type { LogLine, LogRequest } from "./log.ts";
@@ -138,23 +140,6 @@ export interface Engine {
    */
   readLogs(id: string, request: LogRequest, signal: AbortSignal): AsyncGenerator<readonly LogLine[], void>;
   readonly volumes: EngineVolumes;
-}
-
-/** What a container uses. Counters start with the container. */
-export interface ContainerUsage {
-  /** Processor time of all processors, in nanoseconds. */
-  readonly cpuNs: number;
-  readonly memoryBytes: number;
-  /** Its memory limit; the machine's memory if none is set. */
-  readonly memoryLimitBytes: number | undefined;
-  /** `undefined` if it uses the host's network. */
-  readonly receivedBytes: number | undefined;
-  readonly sentBytes: number | undefined;
-  /** Read from and written to block devices; `undefined` if the kernel does not count it. */
-  readonly readBytes: number | undefined;
-  readonly writtenBytes: number | undefined;
-  /** Number of processes and threads; `undefined` if the kernel does not count them. */
-  readonly processes: number | undefined;
 }
 
 export interface EngineInfo {

@@ -1,16 +1,25 @@
+/** What a container uses. Counters start with the container. */
+export interface ContainerUsage {
+  /** Processor time of all processors, in nanoseconds. */
+  readonly cpuNs: number;
+  readonly memoryBytes: number;
+  /** Its memory limit; the machine's memory if none is set. */
+  readonly memoryLimitBytes: number | undefined;
+  /** `undefined` if it uses the host's network. */
+  readonly receivedBytes: number | undefined;
+  readonly sentBytes: number | undefined;
+  /** Read from and written to block devices; `undefined` if the kernel does not count it. */
+  readonly readBytes: number | undefined;
+  readonly writtenBytes: number | undefined;
+  /** Number of processes and threads; `undefined` if the kernel does not count them. */
+  readonly processes: number | undefined;
+}
+
 /** What an app's container uses, as measured at one time. Counters start with the container's run. */
-export interface UsageSample {
+export interface UsageSample extends ContainerUsage {
   readonly atMs: number;
   /** Changes with each run of the app. */
   readonly run: string;
-  readonly cpuNs: number;
-  readonly memoryBytes: number;
-  readonly memoryLimitBytes: number | undefined;
-  readonly receivedBytes: number | undefined;
-  readonly sentBytes: number | undefined;
-  readonly readBytes: number | undefined;
-  readonly writtenBytes: number | undefined;
-  readonly processes: number | undefined;
 }
 
 /** What one app uses, with rates. `null`: not known. */
