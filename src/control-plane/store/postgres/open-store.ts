@@ -1,34 +1,6 @@
-import { SqlBusKeyStore } from "../sql/bus-keys.ts";
-import { SqlAlertOutboxStore } from "../sql/alert-outbox.ts";
-import { SqlAlertSettingsStore } from "../sql/alert-settings.ts";
-import { SqlAlertStore } from "../sql/alerts.ts";
-import { SqlAccountStore } from "../sql/accounts.ts";
-import { SqlAgentReleaseStore } from "../sql/agent-releases.ts";
-import { SqlAssetSettingsStore } from "../sql/asset-settings.ts";
-import { SqlAssetStore } from "../sql/assets.ts";
-import { SqlBrowserStore } from "../sql/browsers.ts";
-import { SqlConnectivityStore } from "../sql/connectivity.ts";
-import { SqlHealthStore } from "../sql/health.ts";
-import { SqlDataPlanStore } from "../sql/data-plans.ts";
-import { SqlDeploymentListStore } from "../sql/deployment-list.ts";
-import { SqlAuditStore } from "../sql/audit.ts";
-import { SqlEnrolmentStore } from "../sql/enrolments.ts";
-import { SqlFleetStore } from "../sql/fleets.ts";
 import { SqlKeyStore } from "../sql/keys.ts";
-import { SqlLoginRequestStore } from "../sql/login-requests.ts";
-import { SqlMemberStore } from "../sql/members.ts";
-import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
 import { PostgresExecutor } from "../sql/postgres-executor.ts";
-import { SqlRolloutStore } from "../sql/rollouts.ts";
-import { SqlIdempotencyStore } from "../sql/idempotency.ts";
-import { SqlSealingKeyStore } from "../sql/sealing-keys.ts";
-import { SqlSimCredentialStore } from "../sql/sim-credentials.ts";
-import { SqlSimStore } from "../sql/sims.ts";
-import { SqlOperatorUsageStore } from "../sql/operator-usage.ts";
-import { SqlTimeStore } from "../sql/times.ts";
-import { SqlUsageStore } from "../sql/usage.ts";
-import { SqlUserSessionStore } from "../sql/user-sessions.ts";
-import { SqlUserStore } from "../sql/users.ts";
+import { sqlStores } from "../sql/sql-stores.ts";
 import type { AccessVersions, Store } from "../store.ts";
 import { AppendSignal } from "../account-events.ts";
 import { PostgresAccountEventStore } from "./account-events.ts";
@@ -60,44 +32,16 @@ export function postgresStoreOn(pool: PostgresPool): Store {
   const appended = new AppendSignal();
   const executor = new PostgresExecutor(pool, (accountIds) => appended.emit(accountIds));
   return {
+    ...sqlStores(executor),
     isShared: true,
-    accounts: new SqlAccountStore(executor),
     keys: new SqlKeyStore(executor),
-    assets: new SqlAssetStore(executor),
-    sims: new SqlSimStore(executor),
-    networkGroups: new SqlNetworkGroupStore(executor),
-    usage: new SqlUsageStore(executor),
-    operatorUsage: new SqlOperatorUsageStore(executor),
-    simCredentials: new SqlSimCredentialStore(executor),
-    dataPlans: new SqlDataPlanStore(executor),
     deployments: new PostgresDeploymentStore(pool, appended),
-    deploymentLists: new SqlDeploymentListStore(executor),
-    enrolments: new SqlEnrolmentStore(executor),
     devices: new PostgresDeviceStore(pool, appended),
     sessions: new PostgresSessionStore(pool, appended),
-    connectivity: new SqlConnectivityStore(executor),
-    health: new SqlHealthStore(executor),
     instances: new PostgresInstanceStore(pool),
     leases: new PostgresLeaseStore(pool),
-    audit: new SqlAuditStore(executor),
-    users: new SqlUserStore(executor),
-    loginRequests: new SqlLoginRequestStore(executor),
-    userSessions: new SqlUserSessionStore(executor),
     accountEvents: new PostgresAccountEventStore(pool),
     onAccountEvents: (listener) => appended.add(listener),
-    browsers: new SqlBrowserStore(executor),
-    times: new SqlTimeStore(executor),
-    assetSettings: new SqlAssetSettingsStore(executor),
-    fleets: new SqlFleetStore(executor),
-    members: new SqlMemberStore(executor),
-    rollouts: new SqlRolloutStore(executor),
-    agentReleases: new SqlAgentReleaseStore(executor),
-    busKeys: new SqlBusKeyStore(executor),
-    idempotency: new SqlIdempotencyStore(executor),
-    sealingKeys: new SqlSealingKeyStore(executor),
-    alerts: new SqlAlertStore(executor),
-    alertSettings: new SqlAlertSettingsStore(executor),
-    alertOutbox: new SqlAlertOutboxStore(executor),
     statistics: new PostgresStoreStatistics(pool),
     async check() {
       await pool.query("SELECT 1 FROM accounts LIMIT 1", []);
