@@ -91,7 +91,7 @@ class Stack {
     const files = [await read(first), ...(await Promise.all(others.map(read)))] as const;
     const group = readGroupFile(files, { project: this.project, envFiles: [], env: {} });
     if (!group) throw new Error(`${this.directory} has no compose file`);
-    return mapPorts(nameApps(group.draft), [], group.problems).map(({ hostPort }) => hostPort);
+    return mapPorts(nameApps(group.written), [], group.problems).map(({ hostPort }) => hostPort);
   }
 
   app(service: string): string {

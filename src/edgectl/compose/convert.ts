@@ -5,7 +5,7 @@ import { MAX_APPLY_APPS } from "../../protocol/apps/apply.ts";
 import type { LocalFiles } from "../documents/local-files.ts";
 import type { DocumentNode } from "../documents/node.ts";
 import type { Problems } from "../documents/problems.ts";
-import type { Draft, DraftApp } from "../group/draft.ts";
+import type { WrittenGroup, WrittenApp } from "../group/written-group.ts";
 import { projectName } from "../group/project-name.ts";
 import { Definitions } from "./definitions.ts";
 import { finishEnvironment } from "./environment.ts";
@@ -79,7 +79,7 @@ export function isCompose(root: DocumentNode): boolean {
  * Converts compose files, each merged with the ones before it. What is wrong is added to `problems`; the result is complete
  * only without any.
  */
-export function convertCompose(documents: readonly DocumentNode[], options: ComposeOptions): Draft {
+export function convertCompose(documents: readonly DocumentNode[], options: ComposeOptions): WrittenGroup {
   const { problems } = options;
   const root = new Value(mergeProjectFiles(documents, options), problems);
   const fields = root.fields();
@@ -177,7 +177,7 @@ function convertService(name: string, value: Value, file: ComposeFile, unrestart
   return service;
 }
 
-function toApp(service: ServiceDraft): DraftApp {
+function toApp(service: ServiceDraft): WrittenApp {
   const { name, value } = service;
   return {
     name,

@@ -1,9 +1,9 @@
 import type { Value } from "../documents/value.ts";
-import type { DraftDependency } from "../group/draft.ts";
+import type { WrittenDependency } from "../group/written-group.ts";
 import { refuseUnknown } from "./unknown.ts";
 import type { ComposeFile, Converter, ServiceDraft } from "./service.ts";
 
-const CONDITIONS: Readonly<Record<string, DraftDependency["condition"]>> = {
+const CONDITIONS: Readonly<Record<string, WrittenDependency["condition"]>> = {
   service_started: "started",
   service_healthy: "healthy",
   service_completed_successfully: "completed",
@@ -45,7 +45,7 @@ export function networkOwner(mode: string, file: ComposeFile): string | undefine
   return kind === "service" ? name : file.containers.get(name);
 }
 
-function conditionOf(value: Value | undefined): DraftDependency["condition"] | undefined {
+function conditionOf(value: Value | undefined): WrittenDependency["condition"] | undefined {
   const text = value ? value.text() : "service_started";
   if (text === undefined) return undefined;
   const condition = Object.hasOwn(CONDITIONS, text) ? CONDITIONS[text] : undefined;
@@ -55,7 +55,7 @@ function conditionOf(value: Value | undefined): DraftDependency["condition"] | u
 
 function add(
   app: string,
-  condition: DraftDependency["condition"],
+  condition: WrittenDependency["condition"],
   value: Value,
   service: ServiceDraft,
   file: ComposeFile,

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../protocol/limits.ts";
 import type { Value } from "../documents/value.ts";
-import type { DraftPort } from "../group/draft.ts";
+import type { WrittenPort } from "../group/written-group.ts";
 import { refuseUnknown } from "./unknown.ts";
 import type { Converter } from "./service.ts";
 
@@ -24,7 +24,7 @@ export const convertPorts: Converter = (value, service) => {
   }
 };
 
-function shortPort(value: Value): DraftPort[] {
+function shortPort(value: Value): WrittenPort[] {
   const text = value.text();
   if (text === undefined) return [];
   const [, address = "", host = "", target = "", protocol = "tcp"] = SHORT.exec(text.trim()) ?? [];
@@ -34,7 +34,7 @@ function shortPort(value: Value): DraftPort[] {
 
 const LONG_KEYS = ["target", "published", "protocol", "host_ip", "mode", "name", "app_protocol"];
 
-function longPort(value: Value): DraftPort[] {
+function longPort(value: Value): WrittenPort[] {
   const fields = value.fields();
   refuseUnknown(fields, LONG_KEYS);
   for (const key of ["mode", "name", "app_protocol"]) fields.get(key)?.note("has no effect here.");
@@ -53,7 +53,7 @@ interface PortText {
   readonly protocol: string;
 }
 
-function expand(value: Value, { address, host, target, protocol }: PortText): DraftPort[] {
+function expand(value: Value, { address, host, target, protocol }: PortText): WrittenPort[] {
   const hostAddress = ALL_ADDRESSES.has(address) ? undefined : address.replace(/^\[(.*)\]$/, "$1");
   if (hostAddress !== undefined && isIP(hostAddress) === 0) {
     return value.refuse(`has ${address} for an address, which must be one of IP, such as 127.0.0.1.`) ?? [];

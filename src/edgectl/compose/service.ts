@@ -2,7 +2,7 @@ import type { Place } from "../documents/node.ts";
 import type { LocalFiles } from "../documents/local-files.ts";
 import type { Problems } from "../documents/problems.ts";
 import type { Value } from "../documents/value.ts";
-import type { DraftDependency, DraftPort } from "../group/draft.ts";
+import type { WrittenDependency, WrittenPort } from "../group/written-group.ts";
 import type { Definitions } from "./definitions.ts";
 import type { Lookup } from "./interpolate.ts";
 import type { AskedAddress } from "./networks.ts";
@@ -60,8 +60,8 @@ interface DraftVariable {
 export class ServiceDraft {
   readonly name: string;
   readonly value: Value;
-  readonly ports: DraftPort[] = [];
-  readonly dependsOn: DraftDependency[] = [];
+  readonly ports: WrittenPort[] = [];
+  readonly dependsOn: WrittenDependency[] = [];
   /** What `volumes` mounts: the entry's path by the target. */
   readonly mounts = new Map<string, string>();
   /** From `env_file`, in order; `environment` takes precedence. */

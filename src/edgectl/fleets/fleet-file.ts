@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { listIssues } from "../../protocol/errors/request-error.ts";
 import { type DocumentNode, placeOf, toJson, valueOf } from "../documents/node.ts";
 import { Problems } from "../documents/problems.ts";
-import type { Draft } from "../group/draft.ts";
+import type { WrittenGroup } from "../group/written-group.ts";
 import { MASK } from "../../lib/redact.ts";
 import type { Io } from "../io.ts";
 import { dirname } from "node:path";
@@ -21,7 +21,7 @@ import { buildGroupRequest } from "../group/request.ts";
 /** The file whose fields were checked. */
 interface CheckedFile {
   readonly document: DocumentNode;
-  readonly draft: Draft;
+  readonly written: WrittenGroup;
   readonly problems: Problems;
 }
 
@@ -35,14 +35,14 @@ function addIssues(file: CheckedFile, parsed: z.ZodSafeParseResult<unknown>, sch
 }
 
 /** @param path in the request, such as `apps[1].app.ports[0].host_port` or `strategy.waves[0].limit` */
-function addIssue({ document, draft, problems }: CheckedFile, path: string, reason: string): void {
+function addIssue({ document, written, problems }: CheckedFile, path: string, reason: string): void {
   const parts = [...path.matchAll(/[^.[\]]+/g)].map(([part]) => (/^\d+$/.test(part) ? Number(part) : part));
   const [first = "", index, kind, ...rest] = parts;
   if (first === "apps" && typeof index === "number") {
-    const app = draft.apps[index];
+    const app = written.apps[index];
     if (!app) {
       const absent = valueOf(document, "absent");
-      const place = absent ? placeOf(absent, [index - draft.apps.length]) : document.place;
+      const place = absent ? placeOf(absent, [index - written.apps.length]) : document.place;
       problems.add(place, `\`absent\`: ${reason}.`);
       return;
     }
@@ -73,7 +73,7 @@ interface Entry {
 function fillSecrets(
   apps: readonly RevisionApp[],
   env: Io["env"],
-  draft: Draft,
+  written: WrittenGroup,
   problems: Problems,
 ): readonly RevisionApp[] {
   return apps.map((entry, index) => {
@@ -83,7 +83,7 @@ function fillSecrets(
       if (typeof each !== "object" || each === null) return each;
       const { key, value, secret }: Entry = each;
       if (typeof key !== "string") return each;
-      const app = draft.apps[index];
+      const app = written.apps[index];
       const refuse = (problem: string, advice: string): void => {
         if (app) problems.add(app.placeOf(["environments", position]), `${app.path}: ${key} ${problem}`, advice);
       };
@@ -156,9 +156,9 @@ export function readFleetFile(text: string, { fileName, path, env }: FleetFileOp
   const name = fields.get("fleet")?.text();
   if (!fields.has("fleet")) root.refuse("The file has no `fleet`, the name of the fleet.");
   const local = localFiles(path === undefined ? process.cwd() : dirname(path));
-  const draft = readEdgeFile(appsOf(document), { project: "fleet", path, local, problems });
-  const request = buildGroupRequest(draft, requirePorts(draft, problems), NO_FLAGS, {});
-  const apps = fillSecrets(request["apps"] as readonly RevisionApp[], env, draft, problems);
+  const written = readEdgeFile(appsOf(document), { project: "fleet", path, local, problems });
+  const request = buildGroupRequest(written, requirePorts(written, problems), NO_FLAGS, {});
+  const apps = fillSecrets(request["apps"] as readonly RevisionApp[], env, written, problems);
   const absent = fields.get("absent")?.textOrTexts() ?? [];
   const comment = fields.get("comment")?.text();
   const selector = fields.get("selector")?.text();
@@ -178,9 +178,9 @@ export function readFleetFile(text: string, { fileName, path, env }: FleetFileOp
     ...(comment !== undefined && { comment }),
   };
   const parsed = fleetCreationSchema.safeParse(fleet, IN_WORDS);
-  addIssues({ document, draft, problems }, parsed, fleetCreationSchema);
+  addIssues({ document, written, problems }, parsed, fleetCreationSchema);
   const checked = revisionRequestSchema.safeParse(revision, IN_WORDS);
-  addIssues({ document, draft, problems }, checked, revisionRequestSchema);
+  addIssues({ document, written, problems }, checked, revisionRequestSchema);
   problems.throwIfAny();
   if (!parsed.success || !checked.success) throw new Error("a file without problems was not accepted");
   return {

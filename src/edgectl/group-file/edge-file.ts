@@ -6,7 +6,7 @@ import { type DocumentNode, placeOf, toJson } from "../documents/node.ts";
 import type { Problems } from "../documents/problems.ts";
 import { Value } from "../documents/value.ts";
 import { contentFields } from "../documents/file-content.ts";
-import type { Draft, DraftApp, DraftDependency, DraftPort } from "../group/draft.ts";
+import type { WrittenGroup, WrittenApp, WrittenDependency, WrittenPort } from "../group/written-group.ts";
 import { projectName } from "../group/project-name.ts";
 
 export interface EdgeFileOptions {
@@ -25,7 +25,7 @@ export function isEdgeFile(root: DocumentNode): boolean {
  * Reads a file of several apps, each as the API takes it, with `depends_on`, and with `files[].from` for a file or directory
  * beside this one. What is wrong is added to `problems`; fields are validated later.
  */
-export function readEdgeFile(document: DocumentNode, options: EdgeFileOptions): Draft {
+export function readEdgeFile(document: DocumentNode, options: EdgeFileOptions): WrittenGroup {
   const root = new Value(document, options.problems);
   const fields = root.fields();
   const { options: given, spec: rest } = splitDeployRequest(toJson(document) as object);
@@ -43,7 +43,7 @@ export function readEdgeFile(document: DocumentNode, options: EdgeFileOptions): 
   };
 }
 
-function readApp(name: string, value: Value, { local }: EdgeFileOptions): DraftApp {
+function readApp(name: string, value: Value, { local }: EdgeFileOptions): WrittenApp {
   const fields = value.fields();
   const inside = fields.get("name");
   if (inside && inside.text() !== name) inside.refuse(`differs from ${name}, the name in \`apps\`.`, "Remove it.");
@@ -65,9 +65,9 @@ function readApp(name: string, value: Value, { local }: EdgeFileOptions): DraftA
 }
 
 /** The ports, if all are written as they should be. `undefined`: the schema says what is wrong. */
-function readPorts(value: Value | undefined, hostNetwork: Value | undefined): DraftPort[] | undefined {
+function readPorts(value: Value | undefined, hostNetwork: Value | undefined): WrittenPort[] | undefined {
   if (value?.node.kind !== "list" || (hostNetwork && toJson(hostNetwork.node) === true)) return undefined;
-  const ports: DraftPort[] = [];
+  const ports: WrittenPort[] = [];
   for (const item of value.items()) {
     const entry = toJson(item.node);
     if (typeof entry !== "object" || entry === null) return undefined;
@@ -111,7 +111,7 @@ function readFile(item: Value, local: LocalFiles): unknown {
 }
 
 /** `[a, b]`, `{a: healthy}`, or `[{app: a, condition: healthy}]` as in the API. */
-function readDependencies(value: Value): DraftDependency[] {
+function readDependencies(value: Value): WrittenDependency[] {
   if (!value.isList) {
     return [...value.fields()].flatMap(([app, item]) => dependency(app, item, item));
   }
@@ -125,7 +125,7 @@ function readDependencies(value: Value): DraftDependency[] {
   });
 }
 
-function dependency(app: string | undefined, condition: Value | undefined, at: Value): DraftDependency[] {
+function dependency(app: string | undefined, condition: Value | undefined, at: Value): WrittenDependency[] {
   const text = condition ? condition.text() : "started";
   if (app === undefined || text === undefined) return [];
   if (text === "started" || text === "healthy" || text === "completed")

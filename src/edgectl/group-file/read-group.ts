@@ -10,7 +10,7 @@ import { usageFailure } from "../failure.ts";
 import { looksLikeYaml } from "../../lib/looks-like-yaml.ts";
 import { parseJson } from "../../lib/parse-json.ts";
 import type { Io } from "../io.ts";
-import type { Draft } from "../group/draft.ts";
+import type { WrittenGroup } from "../group/written-group.ts";
 import { isEdgeFile, readEdgeFile } from "./edge-file.ts";
 
 const ENV_FILE = ".env";
@@ -39,7 +39,7 @@ export interface GroupFileOptions {
 
 /** A file of several apps. Its problems are complete once ports and schema are checked too. */
 export interface GroupFile {
-  readonly draft: Draft;
+  readonly written: WrittenGroup;
   readonly problems: Problems;
 }
 
@@ -66,7 +66,7 @@ export function readGroupFile(
   if (!document) return undefined;
   const local = localFiles(path === undefined ? process.cwd() : dirname(path));
   if (isOnly && isEdgeFile(document)) {
-    return { draft: readEdgeFile(document, { project, path, local, problems }), problems };
+    return { written: readEdgeFile(document, { project, path, local, problems }), problems };
   }
   if (isOnly && !isCompose(document)) return undefined;
   requireCompose([first, ...others], documents);
@@ -81,9 +81,9 @@ export function readGroupFile(
     problemsIn(path === undefined || isAbsolute(name) ? name : join(dirname(fileName), name));
   const lookup = readVariables(envFiles, env, local, { problemsIn, problemsOf });
   const compose = { project, path, lookup, local, problems, problemsOf, profiles, sharedVolumes, buildRegistry };
-  const draft = convertCompose(documents, compose);
+  const written = convertCompose(documents, compose);
   for (const other of named.values()) problems.include(other);
-  return { draft, problems };
+  return { written, problems };
 }
 
 /** Any of several files may lack `services`, but none has apps of another format. */

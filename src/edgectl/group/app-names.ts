@@ -1,5 +1,5 @@
 import { networkOf, networkOwner } from "../../protocol/apps/app-network.ts";
-import type { Draft, DraftApp } from "./draft.ts";
+import type { WrittenGroup, WrittenApp } from "./written-group.ts";
 
 /** An app of the device, as far as its name depends on it. */
 export interface InstalledName {
@@ -12,20 +12,20 @@ export interface InstalledName {
  * of its project a service is found by its own name too, as in compose. An app of the project that is installed under the
  * service's name keeps it.
  */
-export function nameApps(draft: Draft, installed: readonly InstalledName[] = []): Draft {
-  const { project, apps } = draft;
+export function nameApps(written: WrittenGroup, installed: readonly InstalledName[] = []): WrittenGroup {
+  const { project, apps } = written;
   const isInstalled = (service: string): boolean =>
     installed.some((other) => other.name === service && other.project === project);
   const services = apps.filter(({ isService, name }) => isService && !isInstalled(name));
   const names = new Map(services.map(({ name }) => [name, `${project}.${name}`]));
   const nameOf = (app: string): string => names.get(app) ?? app;
   return {
-    ...draft,
+    ...written,
     apps: apps.map((app) => renamed(app, nameOf)),
   };
 }
 
-function renamed(app: DraftApp, nameOf: (app: string) => string): DraftApp {
+function renamed(app: WrittenApp, nameOf: (app: string) => string): WrittenApp {
   const name = nameOf(app.name);
   return {
     ...app,
@@ -35,7 +35,7 @@ function renamed(app: DraftApp, nameOf: (app: string) => string): DraftApp {
   };
 }
 
-type Fields = DraftApp["fields"];
+type Fields = WrittenApp["fields"];
 
 /** An app without networks of its own has no names there. */
 function withAlias(fields: Fields, service: string): Fields {

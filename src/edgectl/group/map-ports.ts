@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../protocol/limits.ts";
 import type { Problems } from "../documents/problems.ts";
 import { serviceOf } from "./app-names.ts";
-import type { Draft, DraftPort } from "./draft.ts";
+import type { WrittenGroup, WrittenPort } from "./written-group.ts";
 
 const PORTS = MAX_HOST_PORT - MIN_HOST_PORT + 1;
 
@@ -17,7 +17,7 @@ export interface InstalledPort {
 /** A port of the file with its host port. */
 export interface MappedPort {
   readonly app: string;
-  readonly port: DraftPort;
+  readonly port: WrittenPort;
   readonly hostPort: number;
 }
 
@@ -26,13 +26,13 @@ export interface MappedPort {
  * repetition: an installed app keeps its port; a new one gets one that follows from the names of the project and the app
  * and the port in it, or the next one that is free. Adds a problem for each port for which none is left.
  */
-export function mapPorts(draft: Draft, installed: readonly InstalledPort[], problems: Problems): MappedPort[] {
-  const names = new Set(draft.apps.map(({ name }) => name));
+export function mapPorts(written: WrittenGroup, installed: readonly InstalledPort[], problems: Problems): MappedPort[] {
+  const names = new Set(written.apps.map(({ name }) => name));
   const others = installed.filter(({ app }) => !names.has(app));
   const taken = new Set(others.map(({ hostPort, protocol }) => `${hostPort}/${protocol}`));
-  const wanted = draft.apps.flatMap(({ name, ports }) => ports.map((port) => ({ app: name, port })));
-  const found = new Map<DraftPort, number>();
-  const take = (port: DraftPort, hostPort: number): boolean => {
+  const wanted = written.apps.flatMap(({ name, ports }) => ports.map((port) => ({ app: name, port })));
+  const found = new Map<WrittenPort, number>();
+  const take = (port: WrittenPort, hostPort: number): boolean => {
     const key = `${hostPort}/${port.protocol}`;
     if (taken.has(key)) return false;
     taken.add(key);
@@ -53,7 +53,7 @@ export function mapPorts(draft: Draft, installed: readonly InstalledPort[], prob
   const exhausted = new Set<string>();
   for (const { app, port } of wanted) {
     if (found.has(port)) continue;
-    const start = startOf(draft.project, app, port.targetPort);
+    const start = startOf(written.project, app, port.targetPort);
     const isFound = !exhausted.has(port.protocol) && candidates(start).some((hostPort) => take(port, hostPort));
     if (!isFound) exhausted.add(port.protocol);
     if (!isFound)
@@ -66,8 +66,8 @@ export function mapPorts(draft: Draft, installed: readonly InstalledPort[], prob
 }
 
 /** Refuses ports outside the range, with the one that `mapPorts` would choose. */
-export function requirePorts(draft: Draft, problems: Problems): MappedPort[] {
-  const mapped = mapPorts(draft, [], problems);
+export function requirePorts(written: WrittenGroup, problems: Problems): MappedPort[] {
+  const mapped = mapPorts(written, [], problems);
   for (const { port, hostPort } of mapped) {
     if (port.hostPort === hostPort) continue;
     const problem =

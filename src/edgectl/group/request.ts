@@ -3,7 +3,7 @@ import { IN_WORDS } from "../../protocol/values/issue-words.ts";
 import { listIssues } from "../../protocol/errors/request-error.ts";
 import type { Place } from "../documents/node.ts";
 import type { Problems } from "../documents/problems.ts";
-import type { Draft, DraftApp } from "./draft.ts";
+import type { WrittenGroup, WrittenApp } from "./written-group.ts";
 import type { MappedPort } from "./map-ports.ts";
 
 /** What the command line says about the group. */
@@ -22,34 +22,34 @@ const START: Place = { line: 1, column: 1 };
 
 /** Builds the request's body. */
 export function buildGroupRequest(
-  draft: Draft,
+  written: WrittenGroup,
   ports: readonly MappedPort[],
   { prune, adopt, keep }: GroupFlags,
   execution: Readonly<Record<string, unknown>>,
 ): GroupRequest {
   return {
-    project: draft.project,
-    apps: draft.apps.map((app) => ({ app: appOf(app, ports), depends_on: dependenciesOf(app) })),
+    project: written.project,
+    apps: written.apps.map((app) => ({ app: appOf(app, ports), depends_on: dependenciesOf(app) })),
     ...(prune && { prune }),
     ...(adopt && { adopt }),
     ...(keep && { on_failure: "keep" }),
-    ...draft.options,
+    ...written.options,
     ...execution,
   };
 }
 
 /** Adds a problem, by line, for everything that the schema refuses. */
-export function checkGroupRequest(request: GroupRequest, draft: Draft, problems: Problems): void {
+export function checkGroupRequest(request: GroupRequest, written: WrittenGroup, problems: Problems): void {
   // A service that was refused may lack its image, and a file its apps, which is no problem of its own.
   const isComplete = problems.count === 0;
   const isKnown = (path: string): boolean => {
     const [, index] = /^apps\[(\d+)\]\.app\.image$/.exec(path) ?? [];
-    return path === "apps" || (index !== undefined && draft.apps[Number(index)]?.fields["image"] === undefined);
+    return path === "apps" || (index !== undefined && written.apps[Number(index)]?.fields["image"] === undefined);
   };
   const parsed = applyRequestSchema.safeParse(request, IN_WORDS);
   if (!parsed.success) {
     for (const { path, reason } of listIssues(parsed.error, applyRequestSchema)) {
-      if (isComplete || !isKnown(path)) addIssue(draft, path, reason, problems);
+      if (isComplete || !isKnown(path)) addIssue(written, path, reason, problems);
     }
   }
   if (Buffer.byteLength(JSON.stringify(request)) > MAX_APPLY_BYTES) {
@@ -57,7 +57,7 @@ export function checkGroupRequest(request: GroupRequest, draft: Draft, problems:
   }
 }
 
-function appOf(app: DraftApp, mapped: readonly MappedPort[]): object {
+function appOf(app: WrittenApp, mapped: readonly MappedPort[]): object {
   const ports = mapped.filter(({ port }) => app.ports.includes(port)).map(portOf);
   return { name: app.name, ...app.fields, ...(ports.length > 0 && { ports }) };
 }
@@ -71,15 +71,15 @@ function portOf({ port: { targetPort, protocol, hostAddress }, hostPort }: Mappe
   };
 }
 
-function dependenciesOf({ dependsOn }: DraftApp): ApplyRequestInput["apps"][number]["depends_on"] {
+function dependenciesOf({ dependsOn }: WrittenApp): ApplyRequestInput["apps"][number]["depends_on"] {
   return dependsOn.map(({ app, condition }) => ({ app, condition }));
 }
 
 /** Finds the line of an issue. Its path is that of the request, such as `apps[1].app.ports[0].host_port`. */
-function addIssue(draft: Draft, path: string, reason: string, problems: Problems): void {
+function addIssue(written: WrittenGroup, path: string, reason: string, problems: Problems): void {
   const parts = [...path.matchAll(/[^.[\]]+/g)].map(([part]) => (/^\d+$/.test(part) ? Number(part) : part));
   const [list, index, kind, ...rest] = parts;
-  const app = list === "apps" && typeof index === "number" ? draft.apps[index] : undefined;
+  const app = list === "apps" && typeof index === "number" ? written.apps[index] : undefined;
   if (!app) {
     problems.add(START, path === "" ? reason : `\`${path}\` ${reason}`);
     return;

@@ -41,12 +41,12 @@ export function checkGroup(file: GroupFile, options: GroupOptions): void {
 
 /** Adds the problems that `checkGroup` throws. */
 export function findGroupProblems(
-  { draft: services, problems }: GroupFile,
+  { written: services, problems }: GroupFile,
   options: Pick<GroupOptions, keyof GroupFlags | "mapPorts" | "execution">,
 ): void {
-  const draft = nameApps(services);
-  const ports = options.mapPorts ? mapPorts(draft, [], problems) : requirePorts(draft, problems);
-  checkGroupRequest(buildGroupRequest(draft, ports, options, options.execution), draft, problems);
+  const written = nameApps(services);
+  const ports = options.mapPorts ? mapPorts(written, [], problems) : requirePorts(written, problems);
+  checkGroupRequest(buildGroupRequest(written, ports, options, options.execution), written, problems);
 }
 
 /**
@@ -122,21 +122,21 @@ async function buildRequest(
   { printer }: Context,
   client: ApiClient,
   asset: string,
-  { draft: services, problems }: GroupFile,
+  { written: services, problems }: GroupFile,
   options: GroupOptions,
 ): Promise<BuiltRequest> {
   const isAsked = options.mapPorts || services.apps.some(({ isService, fields }) => isService || fields["files"]);
   const apps = isAsked ? await installedApps(client, asset) : [];
-  const draft = nameApps(services, apps);
+  const written = nameApps(services, apps);
   if (!options.mapPorts) {
-    return { request: buildGroupRequest(draft, requirePorts(draft, problems), options, options.execution), apps };
+    return { request: buildGroupRequest(written, requirePorts(written, problems), options, options.execution), apps };
   }
-  const ports = mapPorts(draft, apps.flatMap(portsOf), problems);
+  const ports = mapPorts(written, apps.flatMap(portsOf), problems);
   problems.throwIfAny();
   const chosen = ports.filter(({ port, hostPort }) => port.hostPort !== hostPort);
   if (printer.json) printer.jsonLine({ ports: chosen.map(portDocument) });
   else if (chosen.length > 0) printer.line(renderMappedPorts(chosen, printer.theme));
-  return { request: buildGroupRequest(draft, ports, options, options.execution), apps };
+  return { request: buildGroupRequest(written, ports, options, options.execution), apps };
 }
 
 type ListedApp = Awaited<ReturnType<typeof listApps>>["apps"][number];

@@ -1,21 +1,21 @@
 import { type Problems, ProblemsFailure, type RemarkDocument } from "../documents/problems.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { EXIT, SilentExit } from "../failure.ts";
-import type { Draft } from "../group/draft.ts";
+import type { WrittenGroup } from "../group/written-group.ts";
 import type { GroupFile } from "../group-file/read-group.ts";
 import type { Printer } from "../printer.ts";
 import { findGroupProblems } from "./apply-group.ts";
 
 /** Says everything that is wrong with a file. Throws `SilentExit` if it cannot be applied. */
 export function checkCompose(read: () => GroupFile, printer: Printer, mapPorts: boolean): void {
-  const { draft, problems } = findProblems(read, mapPorts);
-  printer.result(documentOf(draft, problems), () => render(draft, problems));
+  const { written, problems } = findProblems(read, mapPorts);
+  printer.result(documentOf(written, problems), () => render(written, problems));
   if (problems.count > 0) throw new SilentExit(EXIT.usage);
 }
 
 interface Checked {
   /** `undefined` for a file that is no YAML, or more of it than is accepted. */
-  readonly draft: Draft | undefined;
+  readonly written: WrittenGroup | undefined;
   readonly problems: Problems;
 }
 
@@ -25,28 +25,28 @@ function findProblems(read: () => GroupFile, mapPorts: boolean): Checked {
     findGroupProblems(group, { prune: false, adopt: false, keep: false, mapPorts, execution: {} });
     return group;
   } catch (error) {
-    if (error instanceof ProblemsFailure) return { draft: undefined, problems: error.problems };
+    if (error instanceof ProblemsFailure) return { written: undefined, problems: error.problems };
     throw error;
   }
 }
 
-function documentOf(draft: Draft | undefined, problems: Problems): object {
+function documentOf(written: WrittenGroup | undefined, problems: Problems): object {
   return {
     ok: problems.count === 0,
-    project: draft?.project ?? null,
-    apps: draft?.apps.map(({ name }) => name) ?? [],
+    project: written?.project ?? null,
+    apps: written?.apps.map(({ name }) => name) ?? [],
     problems: problems.problemDocuments,
     notes: problems.noteDocuments,
   };
 }
 
 /** One remark on a line, as compilers write them. Names in the file may have line breaks. */
-function render(draft: Draft | undefined, problems: Problems): string {
+function render(written: WrittenGroup | undefined, problems: Problems): string {
   const count = problems.count;
-  const name = draft ? `The project ${draft.project}` : problems.fileName;
+  const name = written ? `The project ${written.project}` : problems.fileName;
   const verdict =
     count === 0
-      ? `${name} can be applied: ${counted(draft?.apps.length ?? 0, "app")}.`
+      ? `${name} can be applied: ${counted(written?.apps.length ?? 0, "app")}.`
       : `${name} cannot be applied: ${counted(count, "problem")}.`;
   return [...problems.problemDocuments.map(line("error")), ...problems.noteDocuments.map(line("note")), verdict].join(
     "\n",

@@ -48,11 +48,11 @@ async function compareStack(
   });
   if (!group) throw new Error(`${path} is no compose file`);
   const flags = { prune: false, adopt: false, keep: false };
-  const ports = mapPorts(group.draft, [], group.problems);
-  const { apps } = buildGroupRequest(group.draft, ports, flags, {}) as { apps: readonly { app: { name: string } }[] };
+  const ports = mapPorts(group.written, [], group.problems);
+  const { apps } = buildGroupRequest(group.written, ports, flags, {}) as { apps: readonly { app: { name: string } }[] };
   group.problems.throwIfAny();
   const override = join(dirname(path), "stand-ins.json");
-  const services = group.draft.apps.map(({ name }) => [name, { image }]);
+  const services = group.written.apps.map(({ name }) => [name, { image }]);
   // Docker-compose merges files of one version only.
   const [, version] = /^version:\s*["']?([\d.]+)/m.exec(text) ?? [];
   await writeFile(

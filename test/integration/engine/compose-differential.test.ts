@@ -110,8 +110,8 @@ describe.skipIf(missing !== undefined)("a service of docker-compose and the agen
     if (!group) throw new Error("is no compose file");
     group.problems.throwIfAny();
     const flags = { prune: false, adopt: false, keep: false };
-    const ports = mapPorts(group.draft, [], group.problems);
-    const request = buildGroupRequest(group.draft, ports, flags, {}) as {
+    const ports = mapPorts(group.written, [], group.problems);
+    const request = buildGroupRequest(group.written, ports, flags, {}) as {
       readonly apps: readonly { readonly app: object }[];
     };
     apps = new Map(request.apps.map(({ app }) => appOf(app)));

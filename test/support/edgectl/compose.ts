@@ -7,7 +7,7 @@ import { loadDocument } from "../../../src/edgectl/documents/load.ts";
 import type { LocalFiles } from "../../../src/edgectl/documents/local-files.ts";
 import { Problems } from "../../../src/edgectl/documents/problems.ts";
 import { Failure } from "../../../src/edgectl/failure.ts";
-import type { Draft } from "../../../src/edgectl/group/draft.ts";
+import type { WrittenGroup } from "../../../src/edgectl/group/written-group.ts";
 
 interface ComposeInputs {
   /** Files beside the compose file, by path such as `conf/a.conf`. */
@@ -25,7 +25,7 @@ interface ComposeInputs {
 }
 
 interface Converted {
-  readonly draft: Draft | undefined;
+  readonly written: WrittenGroup | undefined;
   /**
    * The apps as JSON, by their services, with the ports as the file has them. The policy `no` is left out where the text has
    * no `restart`, and so is the network that an app of a service has by default.
@@ -70,7 +70,7 @@ export function convert(text: string, inputs: ComposeInputs = {}): Converted {
     loadDocument(each, problems, index === 0 ? undefined : `f${index + 1}`),
   );
   const loaded = documents.filter((document) => document !== undefined);
-  const draft =
+  const written =
     loaded.length === documents.length
       ? convertCompose(loaded, {
           project,
@@ -90,9 +90,9 @@ export function convert(text: string, inputs: ComposeInputs = {}): Converted {
       : undefined;
   for (const other of others) problems.include(other);
   return {
-    draft,
+    written,
     apps: Object.fromEntries(
-      draft?.apps.map((app) => [app.name, appOf(app, text.includes("restart"), draft.project)]) ?? [],
+      written?.apps.map((app) => [app.name, appOf(app, text.includes("restart"), written.project)]) ?? [],
     ),
     problems: problemsOf(problems).map((line) => line.replace(/^f:/, "")),
     rawNotes: problems.notes.map((line) => line.replace(/^f:/, "")),
@@ -118,7 +118,7 @@ export function variables(values: Readonly<Record<string, string>>): object[] {
 const NOT_RESTARTED = /have no `restart`/;
 
 function appOf(
-  { fields, ports, dependsOn }: Draft["apps"][number],
+  { fields, ports, dependsOn }: WrittenGroup["apps"][number],
   hasRestart: boolean,
   project: string,
 ): Record<string, unknown> {

@@ -275,8 +275,8 @@ describe("networks", () => {
       b: { image: "b:1" },
       c: { image: "c:1", host_network: true },
     });
-    const { draft } = convert("services: {a: {image: 'a:1'}, b: {image: 'b:1', network_mode: bridge}}");
-    expect(draft?.apps.map(({ fields }) => fields["networks"])).toEqual([["gw_default"], undefined]);
+    const { written } = convert("services: {a: {image: 'a:1'}, b: {image: 'b:1', network_mode: bridge}}");
+    expect(written?.apps.map(({ fields }) => fields["networks"])).toEqual([["gw_default"], undefined]);
   });
 
   test("an address that no other service mentions is the device's choice; one that is mentioned in any place is not", () => {

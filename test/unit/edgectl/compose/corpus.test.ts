@@ -25,10 +25,10 @@ function convertFile(name: string) {
   });
   if (!file) throw new Error(`${name} is no compose file`);
   const { problems } = file;
-  const draft = nameApps(file.draft);
+  const written = nameApps(file.written);
   const flags = { prune: false, adopt: false, keep: false };
-  const request = buildGroupRequest(draft, mapPorts(draft, [], problems), flags, {});
-  return { request, draft, problems };
+  const request = buildGroupRequest(written, mapPorts(written, [], problems), flags, {});
+  return { request, written, problems };
 }
 
 describe("compose files of gateways", () => {
@@ -43,9 +43,9 @@ describe("compose files of gateways", () => {
   });
 
   test.each(names)("%s becomes a request that the schema accepts", (name) => {
-    const { request, draft, problems } = convertFile(name);
+    const { request, written, problems } = convertFile(name);
     const before = problemsOf(problems);
-    checkGroupRequest(request, draft, problems);
+    checkGroupRequest(request, written, problems);
     expect(problemsOf(problems)).toEqual(before);
   });
 });

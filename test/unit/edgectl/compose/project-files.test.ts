@@ -287,10 +287,10 @@ describe("profiles", () => {
 
 test("COMPOSE_PROJECT_NAME names the project before the file does", () => {
   // This test's project is given, as on the command line.
-  expect(convert(WEB, { env: { COMPOSE_PROJECT_NAME: "other" } }).draft?.project).toBe("gw");
-  expect(convert(`name: own\n${WEB}`, { project: undefined }).draft?.project).toBe("own");
+  expect(convert(WEB, { env: { COMPOSE_PROJECT_NAME: "other" } }).written?.project).toBe("gw");
+  expect(convert(`name: own\n${WEB}`, { project: undefined }).written?.project).toBe("own");
   expect(
-    convert(`name: own\n${WEB}`, { project: undefined, env: { COMPOSE_PROJECT_NAME: "env" } }).draft?.project,
+    convert(`name: own\n${WEB}`, { project: undefined, env: { COMPOSE_PROJECT_NAME: "env" } }).written?.project,
   ).toBe("env");
 });
 
@@ -307,9 +307,9 @@ test("an image that floats is pulled if it is missing, as in compose", () => {
 });
 
 test("a service without `restart` is not restarted, as in compose, which is said once for all", () => {
-  const { draft, rawNotes } = convert(
+  const { written, rawNotes } = convert(
     "services:\n  a: {image: a}\n  b: {image: b}\n  c: {image: c, restart: always}\n",
   );
-  expect(draft?.apps.map(({ fields }) => fields["restart_policy"])).toEqual(["no", "no", "always"]);
+  expect(written?.apps.map(({ fields }) => fields["restart_policy"])).toEqual(["no", "no", "always"]);
   expect(rawNotes).toEqual([expect.stringMatching(/^1:1: services \(a, b\) have no `restart`: as in compose/)]);
 });

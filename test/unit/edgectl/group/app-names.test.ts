@@ -14,26 +14,26 @@ const FILE = `services:
 `;
 
 function named(project: string, installed: Parameters<typeof nameApps>[1] = []) {
-  const { draft } = convert(FILE, { project });
-  if (!draft) throw new Error("no draft");
-  return nameApps(draft, installed);
+  const { written } = convert(FILE, { project });
+  if (!written) throw new Error("no draft");
+  return nameApps(written, installed);
 }
 
 /** Names of the apps of a file with one service. */
 function appsOf(project: string, service: string, installed: Parameters<typeof nameApps>[1] = []) {
-  const { draft } = convert(`services: {${service}: {image: 'x:1'}}`, { project });
-  return draft && nameApps(draft, installed).apps.map(({ name }) => name);
+  const { written } = convert(`services: {${service}: {image: 'x:1'}}`, { project });
+  return written && nameApps(written, installed).apps.map(({ name }) => name);
 }
 
 describe("the apps of services", () => {
   test("whose names would be too long are refused with the name and what to shorten", () => {
-    const { draft: services } = convert("services:\n  gateway-bridge-basicstation: {image: 'x:1'}\n", {
+    const { written: services } = convert("services:\n  gateway-bridge-basicstation: {image: 'x:1'}\n", {
       project: "p".repeat(40),
     });
-    const draft = nameApps(services ?? { project: "", apps: [], options: {} });
+    const written = nameApps(services ?? { project: "", apps: [], options: {} });
     const problems = new Problems("f");
     const flags = { prune: false, adopt: false, keep: false };
-    checkGroupRequest(buildGroupRequest(draft, [], flags, {}), draft, problems);
+    checkGroupRequest(buildGroupRequest(written, [], flags, {}), written, problems);
     expect(problems.problemDocuments.map(({ line, message }) => `${line}: ${message}`)).toEqual([
       expect.stringMatching(
         /^2: .* would be called p{40}\.gateway-bridge-basicstation, with 68 characters: .*--project/,
@@ -48,10 +48,14 @@ describe("the apps of services", () => {
     ],
     ["{'a b': {image: 'x:1'}}", "services.a b: its app would be called gw.a b: must be 1 to 63"],
   ])("that cannot have their names are refused with what is wrong with them: %s", (services, message) => {
-    const { draft: converted } = convert(`services: ${services}`);
-    const draft = nameApps(converted ?? { project: "", apps: [], options: {} });
+    const { written: converted } = convert(`services: ${services}`);
+    const written = nameApps(converted ?? { project: "", apps: [], options: {} });
     const problems = new Problems("f");
-    checkGroupRequest(buildGroupRequest(draft, [], { prune: false, adopt: false, keep: false }, {}), draft, problems);
+    checkGroupRequest(
+      buildGroupRequest(written, [], { prune: false, adopt: false, keep: false }, {}),
+      written,
+      problems,
+    );
     const found = problems.problemDocuments.map((problem) => problem.message);
     expect(found).toContainEqual(expect.stringContaining(message));
     expect(found.join()).toContain("Rename the service.");
@@ -109,8 +113,8 @@ describe("the apps of services", () => {
   });
 
   test("get the same ports under either name", () => {
-    const ports = (draft: ReturnType<typeof named>) =>
-      mapPorts(draft, [], new Problems("f")).map(({ hostPort }) => hostPort);
+    const ports = (written: ReturnType<typeof named>) =>
+      mapPorts(written, [], new Problems("f")).map(({ hostPort }) => hostPort);
     expect(ports(named("gw"))).toEqual(ports(named("gw", [{ name: "web", project: "gw" }])));
     expect(ports(named("gw"))).not.toEqual(ports(named("gw2")));
   });

@@ -22,10 +22,10 @@ function read(text: string) {
   const path = join(directory.path, "plant", "edge.yaml");
   const file = readGroupFile([{ text, fileName: "edge.yaml", path }], { project: undefined, envFiles: [], env: {} });
   if (!file) return undefined;
-  const { draft, problems } = file;
-  const ports = mapPorts(draft, [], problems);
+  const { written, problems } = file;
+  const ports = mapPorts(written, [], problems);
   const flags = { prune: false, adopt: false, keep: false };
-  return { request: buildGroupRequest(draft, ports, flags, {}), problems: problemsOf(problems) };
+  return { request: buildGroupRequest(written, ports, flags, {}), problems: problemsOf(problems) };
 }
 
 describe("a file of several apps", () => {

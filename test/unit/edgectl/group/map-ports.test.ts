@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Problems } from "../../../../src/edgectl/documents/problems.ts";
-import type { Draft, DraftPort } from "../../../../src/edgectl/group/draft.ts";
+import type { WrittenGroup, WrittenPort } from "../../../../src/edgectl/group/written-group.ts";
 import {
   type InstalledPort,
   type MappedPort,
@@ -14,9 +14,9 @@ import { problemsOf } from "../../../support/edgectl/compose.ts";
 type Ports = Readonly<Record<string, readonly string[]>>;
 
 /** @param apps by name, each with ports such as `1883:1883`, `:80` or `53:53/udp` */
-function draftOf(apps: Ports): Draft {
+function draftOf(apps: Ports): WrittenGroup {
   const place = { line: 1, column: 1 };
-  const port = (text: string, index: number): DraftPort => {
+  const port = (text: string, index: number): WrittenPort => {
     const [numbers = "", protocol = "tcp"] = text.split("/");
     const [host, target] = numbers.split(":");
     const path = `ports[${index}]`;
@@ -150,9 +150,9 @@ describe("--map-ports", () => {
 describe("without --map-ports", () => {
   test("a port outside is refused with the one that would be chosen", () => {
     const problems = new Problems("f");
-    const draft = draftOf({ mosquitto: ["1883:1883", ":9001", "30080:80", "53:53/udp"] });
-    requirePorts(draft, problems);
-    const [one, two, , udp] = numbers(mapPorts(draft, [], new Problems("f")));
+    const written = draftOf({ mosquitto: ["1883:1883", ":9001", "30080:80", "53:53/udp"] });
+    requirePorts(written, problems);
+    const [one, two, , udp] = numbers(mapPorts(written, [], new Problems("f")));
     expect(problemsOf(problems)).toEqual([
       `f:1:1: ports[0] has the port 1883 on the device, which must be from 30000 to 32767. Use ${one}:1883, or give --map-ports to have one chosen.`,
       `f:1:1: ports[1] has no port on the device. Use ${two}:9001, or give --map-ports to have one chosen.`,

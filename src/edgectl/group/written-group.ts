@@ -1,7 +1,7 @@
 import type { Place } from "../documents/node.ts";
 
 /** A port of an app before it has a host port. */
-export interface DraftPort {
+export interface WrittenPort {
   /** As the file says. `undefined`: the file leaves it open. */
   readonly hostPort: number | undefined;
   readonly targetPort: number;
@@ -13,14 +13,14 @@ export interface DraftPort {
   readonly place: Place;
 }
 
-export interface DraftDependency {
+export interface WrittenDependency {
   readonly app: string;
   readonly condition: "started" | "healthy" | "completed";
   readonly place: Place;
 }
 
 /** An app of a file, in the format of the API but not validated yet. */
-export interface DraftApp {
+export interface WrittenApp {
   readonly name: string;
   /** Whether it is a service of a compose file, whose app gets the project in its name. */
   readonly isService?: boolean;
@@ -29,16 +29,16 @@ export interface DraftApp {
   readonly place: Place;
   /** All fields except `name` and `ports`. */
   readonly fields: Readonly<Record<string, unknown>>;
-  readonly ports: readonly DraftPort[];
-  readonly dependsOn: readonly DraftDependency[];
+  readonly ports: readonly WrittenPort[];
+  readonly dependsOn: readonly WrittenDependency[];
   /** The place of a field, by its path in the API's format, such as `["volumes", 0, "target"]`. */
   placeOf(path: readonly PropertyKey[]): Place;
 }
 
 /** The apps of a file. */
-export interface Draft {
+export interface WrittenGroup {
   readonly project: string;
-  readonly apps: readonly DraftApp[];
+  readonly apps: readonly WrittenApp[];
   /** Options of the request in the file, such as `urgent`. */
   readonly options: Readonly<Record<string, unknown>>;
 }
