@@ -22,6 +22,8 @@ export interface DownloadServices {
   readonly config: DownloadConfig;
   readonly engine: Engine;
   readonly registry: RegistryClient;
+  /** Where releases of the agent are. */
+  readonly releaseRegistry: Pick<RegistryClient, "openBlob">;
   readonly host: Host;
   readonly gate: PullGate;
   readonly crashGuard: Pick<CrashGuard, "run">;
@@ -33,7 +35,7 @@ export interface DownloadServices {
 
 export interface Downloads {
   readonly downloader: ImageDownloader;
-  /** Downloads what the engine does not get. */
+  /** Downloads parts of releases of the agent. */
   readonly blobs: BlobDownloader;
   /** Removes old partial downloads. */
   readonly sweeper: PartSweeper;
@@ -42,7 +44,7 @@ export interface Downloads {
 
 /** Creates the image downloader and what belongs to it. */
 export function createDownloads(services: DownloadServices): Downloads {
-  const { config, engine, registry, host, gate, crashGuard, store, clock, random, logger } = services;
+  const { config, engine, registry, releaseRegistry, host, gate, crashGuard, store, clock, random, logger } = services;
   const kept = { parts: new PartStore(config.directory), pulls: new PullRecords(config.directory) };
   const freeBytes = (path: string): Promise<number | undefined> => host.freeBytes(path);
   const attempt = (work: () => Promise<void>, signal: AbortSignal) =>
@@ -73,7 +75,8 @@ export function createDownloads(services: DownloadServices): Downloads {
     logger,
     collectYoung,
   });
-  return { downloader, blobs: new BlobDownloader({ ...fetching, parts: kept.parts }), sweeper, imagesInUse };
+  const blobs = new BlobDownloader({ ...fetching, registry: releaseRegistry, parts: kept.parts });
+  return { downloader, blobs, sweeper, imagesInUse };
 }
 
 /** Does nothing without Node.js's option `--expose-gc`. */

@@ -52,8 +52,6 @@ import { serveLocally } from "../local/server.ts";
 import { localSocketPath } from "../config/socket-path.ts";
 import { reloadOnHangup } from "../service/reload.ts";
 import { deviceCredentials } from "../registry/credentials/device-credentials.ts";
-import { createRegistryClient } from "../registry/oci-client.ts";
-import { createTrustSource } from "../registry/trust.ts";
 import { findServiceManager } from "../../lib/service-manager.ts";
 import { reportStatus } from "../service/status-report.ts";
 import { feedWatchdog } from "../../lib/watchdog.ts";
@@ -68,8 +66,9 @@ import { openStore } from "../store/open-store.ts";
 import { timeMarkIn } from "../store/time-mark.ts";
 import { watchTrial } from "../updates/watch-trial.ts";
 import { createPreviousLogs } from "../store/previous-logs.ts";
-import { createAgentUpdates, programPlaces, unencryptedService, withAgentUpdates } from "./agent-updates.ts";
+import { createAgentUpdates, programPlaces, withAgentUpdates } from "./agent-updates.ts";
 import { createDownloads } from "./downloads.ts";
+import { createRegistryClients } from "./registry-clients.ts";
 import { createRemoteAccess } from "./remote-access.ts";
 import { openLog } from "./open-log.ts";
 import { secureAgentFiles } from "./secure-agent-files.ts";
@@ -226,16 +225,8 @@ type Images = ReturnType<typeof openImages>;
 function openImages(base: Base, engineGroup: EngineGroup, { gate, ledger }: Traffic, owned: AsyncDisposableStack) {
   const { config, clock, store, host, random, logger, crashGuard } = base;
   const { engine, engineInfo } = engineGroup;
-  const registry = createRegistryClient({
-    clock,
-    userAgent: `edge-agent/${VERSION}`,
-    trust: createTrustSource({
-      extraCa: config.extraCa,
-      registries: [...unencryptedService(config), ...config.registries],
-      engineInsecure: async (signal) => (await engineInfo(signal)).insecureRegistries,
-    }),
-  });
-  const downloads = { engine, registry, host, gate, crashGuard, store, clock, random, logger };
+  const { registry, releaseRegistry } = createRegistryClients({ config, clock, engineInfo, traffic: ledger });
+  const downloads = { engine, registry, releaseRegistry, host, gate, crashGuard, store, clock, random, logger };
   const { downloader, blobs, sweeper, imagesInUse } = createDownloads({
     ...downloads,
     config: toDownloadConfig(config),
@@ -262,7 +253,7 @@ function openImages(base: Base, engineGroup: EngineGroup, { gate, ledger }: Traf
     gate,
     ledger,
   } satisfies ImageServices;
-  return { services, images: createImageProvider(services), blobs, sweeper, imagesInUse };
+  return { services, images: createImageProvider(services), releaseRegistry, blobs, sweeper, imagesInUse };
 }
 
 type Apps = ReturnType<typeof openApps>;
@@ -299,7 +290,8 @@ function openApps(base: Base, { engineMeter, engineInfo }: EngineGroup, group: I
   owned.use(store.onChange(idleGc.onWork));
   owned.use(removePreviousLogs({ ...services, store, isRebuilding: rebuild.isSet }));
   const isWorking = (): boolean => deployments.isWorking;
-  const updates = owned.use(createAgentUpdates({ ...services, store, config, blobs: group.blobs, isWorking }));
+  const parts = { registry: group.releaseRegistry, blobs: group.blobs, isWorking };
+  const updates = owned.use(createAgentUpdates({ ...services, store, config, ...parts }));
   const commands = refuseUnstorable(withAgentUpdates(deployments, updates), () => stateWatch.onFailedWrite());
   return { services, deployments, updates, commands, reconciler, cleaner, idleGc };
 }

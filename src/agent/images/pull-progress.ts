@@ -3,7 +3,6 @@ import { runningEvent } from "../core/deployment/step-events.ts";
 import type { PullProgress } from "../engine/engine.ts";
 import type { ImageRequest, ImageServices } from "./ports.ts";
 import type { PullSlot } from "./pull-slot.ts";
-import { countReceived } from "./request.ts";
 
 const PROGRESS_INTERVAL_MS = 1_000;
 
@@ -16,7 +15,7 @@ export function progressReporter(
   request: ImageRequest,
   slot: PullSlot,
 ): (progress: PullProgress) => void {
-  const { clock } = services;
+  const { clock, ledger } = services;
   let lastSeen = 0;
   let lastAt = Number.NEGATIVE_INFINITY;
   let lastDone = -1;
@@ -24,7 +23,7 @@ export function progressReporter(
   return ({ done, total }) => {
     if (done > lastSeen) {
       slot.renew();
-      countReceived(services, request, done - lastSeen);
+      ledger.count({ purpose: "pulls", direction: "received", bytes: done - lastSeen, ...request.owner });
     }
     lastSeen = Math.max(lastSeen, done);
     if (total === 0 || done === lastDone || clock.monotonic() - lastAt < PROGRESS_INTERVAL_MS) return;

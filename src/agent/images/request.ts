@@ -29,9 +29,9 @@ export async function registryAuthFor(
     : { kind: "basic", username: auth.username, password: auth.password };
 }
 
-/** Adds received bytes to the traffic ledger. */
+/** Adds what the agent has received of an image to the traffic ledger. */
 export function countReceived({ ledger }: Pick<ImageServices, "ledger">, { owner }: ImageRequest, bytes: number): void {
-  ledger.count({ purpose: "pulls", direction: "received", bytes, ...owner });
+  ledger.count({ purpose: "pulls", direction: "received", bytes, carriedAs: "pulls", ...owner });
 }
 
 /**

@@ -5,6 +5,11 @@ export interface Traffic {
   readonly purpose: TrafficPurpose;
   readonly direction: "sent" | "received";
   readonly bytes: number;
+  /**
+   * The purpose as which the connection counts these bytes, among all of its bytes: they are moved from there. Absent if no connection
+   * of the agent has carried them.
+   */
+  readonly carriedAs?: TrafficPurpose;
   /** Number of separate messages; omitted for a stream. Used to estimate the overhead of TCP and IP. */
   readonly messages?: number;
   /** The app and the deployment they were for, if any. */
@@ -20,10 +25,10 @@ export interface Ledger {
 /** Bytes transferred over a connection so far, and the number of messages. */
 export type TrafficSource = () => { readonly sent: number; readonly received: number; readonly messages: number };
 
-/** Counts the bytes of the link's connections. */
+/** Counts the bytes of connections. */
 export interface TrafficFollower {
-  /** Counts the traffic of a connection, and the cost of opening it, until disposed. */
-  follow(source: TrafficSource): Disposable;
+  /** Counts the traffic of a connection, and the cost of opening it, until disposed. @param purpose default `control` */
+  follow(source: TrafficSource, purpose?: TrafficPurpose): Disposable;
 }
 
 /** Counts nothing. */

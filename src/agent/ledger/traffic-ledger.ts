@@ -1,4 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
+import type { TrafficPurpose } from "../../protocol/link/data-usage.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { carriedSince, type CounterMark } from "../core/traffic/interface-traffic.ts";
 import { type Day, dayOf } from "../core/traffic/day.ts";
@@ -59,7 +60,8 @@ export class TrafficLedger implements Ledger, TrafficFollower, Disposable {
     this.#arm();
   }
 
-  count(traffic: Traffic): void {
+  count({ carriedAs, ...traffic }: Traffic): void {
+    if (traffic.bytes > 0 && carriedAs !== undefined) this.#takeFrom(carriedAs, traffic);
     if (traffic.bytes > 0) this.#counter.count(traffic, this.#trafficContext());
     if (this.#counter.bytes < SOON_WRITTEN_BYTES || this.#hasWriteFailed) return;
     this.#soon ??= this.#options.clock.timer(SOON_MS, () => this.#write());
@@ -71,23 +73,27 @@ export class TrafficLedger implements Ledger, TrafficFollower, Disposable {
    * @param traffic bytes, without the overhead of TLS
    */
   attribute(traffic: Omit<Traffic, "direction">, direction: Traffic["direction"] = "sent"): void {
-    // Counts them first, so that control does not become negative.
-    for (const collect of this.#sources) collect();
-    this.count({ ...traffic, direction });
-    this.#counter.count({ purpose: "control", direction, bytes: -traffic.bytes }, this.#trafficContext());
+    this.count({ ...traffic, direction, carriedAs: "control" });
   }
 
-  /** Counts the traffic of a connection of the link, including its setup, until disposed. */
-  follow(source: TrafficSource): Disposable {
+  /** Takes bytes from those of a purpose that belong to no app and no deployment. */
+  #takeFrom(purpose: TrafficPurpose, { direction, bytes }: Pick<Traffic, "direction" | "bytes">): void {
+    // Counts the connections' bytes first, so that the purpose does not become negative.
+    for (const collect of this.#sources) collect();
+    this.#counter.count({ purpose, direction, bytes: -bytes }, this.#trafficContext());
+  }
+
+  /** Counts the traffic of a connection, including its setup, until disposed. */
+  follow(source: TrafficSource, purpose: TrafficPurpose = "control"): Disposable {
     let last = { sent: 0, received: 0, messages: 0 };
     const collect = (): void => {
       const now = source();
       const messages = (now.messages - last.messages) / 2;
-      this.count({ purpose: "control", direction: "sent", bytes: now.sent - last.sent, messages });
-      this.count({ purpose: "control", direction: "received", bytes: now.received - last.received, messages });
+      this.count({ purpose, direction: "sent", bytes: now.sent - last.sent, messages });
+      this.count({ purpose, direction: "received", bytes: now.received - last.received, messages });
       last = now;
     };
-    this.#counter.countOverhead({ purpose: "control", bytes: CONNECTION_OVERHEAD_BYTES }, this.#trafficContext());
+    this.#counter.countOverhead({ purpose, bytes: CONNECTION_OVERHEAD_BYTES }, this.#trafficContext());
     this.#sources.add(collect);
     return {
       [Symbol.dispose]: () => {

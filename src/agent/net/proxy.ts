@@ -44,7 +44,7 @@ export interface TunnelOptions {
   /** Trusted certificates for an `https:` proxy. */
   readonly secureContext: SecureContext | undefined;
   /** Counts the connection to the proxy. */
-  readonly wire?: CountedConnection;
+  readonly wire?: Pick<CountedConnection, "count">;
 }
 
 /** Creates an HTTP agent that tunnels one connection through a proxy (HTTP `CONNECT`). */

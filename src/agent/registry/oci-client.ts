@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { Clock } from "../../lib/clock.ts";
 import { type Platform, choosePlatform, platformName, runsOn } from "../core/image/platform.ts";
 import type { RegistryErrorKind } from "../core/error-kind.ts";
@@ -32,6 +33,8 @@ export interface OciClientOptions {
   readonly responseTimeoutMs?: number;
   /** The same where what is asked for only saves data, in milliseconds. Default 5 s; longer where the registry is slow. */
   readonly artifactTimeoutMs?: number;
+  /** Called with each TCP connection, from its first byte. */
+  readonly onConnection?: ((tcp: Socket) => void) | undefined;
 }
 
 const DIGEST_HEADER = "docker-content-digest";
@@ -59,9 +62,9 @@ class OciClient implements RegistryClient {
   #lastResponseMs = 0;
 
   constructor(options: OciClientOptions) {
-    const { clock, trust, userAgent, responseTimeoutMs = DEFAULT_RESPONSE_TIMEOUT_MS } = options;
+    const { clock, trust, userAgent, onConnection, responseTimeoutMs = DEFAULT_RESPONSE_TIMEOUT_MS } = options;
     this.#clock = clock;
-    this.#http = new RegistryHttp(new Transport({ clock, userAgent, responseTimeoutMs }), trust, clock);
+    this.#http = new RegistryHttp(new Transport({ clock, userAgent, responseTimeoutMs, onConnection }), trust, clock);
     this.#errors = registryErrors(clock);
     this.#authorizer = createAuthorizer(this.#http, clock);
     this.#stallMs = responseTimeoutMs;

@@ -1,5 +1,6 @@
-import { Agent as HttpAgent, type IncomingMessage, request as httpRequest, type RequestOptions } from "node:http";
-import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { type IncomingMessage, request as httpRequest, type RequestOptions } from "node:http";
+import { request as httpsRequest } from "node:https";
+import type { Socket } from "node:net";
 import type { SecureContext } from "node:tls";
 import type { Clock } from "../../lib/clock.ts";
 import { deadline } from "../../lib/clock.ts";
@@ -7,6 +8,7 @@ import type { RegistryRequest, RegistryResponse } from "../../lib/registry/http.
 import { isLoopback, stripBrackets } from "../core/net/hostname.ts";
 import { explainProxyStatus } from "../core/net/proxy-status.ts";
 import { ADDRESS_TIMEOUT_MS, verifyHost } from "../net/connect-options.ts";
+import { CountedHttpAgent, CountedHttpsAgent } from "../net/counted-agents.ts";
 import { type TunnelAgent, createTunnelAgent, proxyFor } from "../net/proxy.ts";
 import { type ForbiddenAddresses, guardedLookup, rejectForbiddenAddress } from "./local-address.ts";
 import { RegistryError } from "./registry-error.ts";
@@ -38,10 +40,14 @@ export interface TransportOptions {
   readonly userAgent: string;
   /** Timeout until the response headers, in milliseconds. */
   readonly responseTimeoutMs: number;
+  /** Called with each TCP connection, from its first byte. */
+  readonly onConnection?: ((tcp: Socket) => void) | undefined;
 }
 
 /** Idle connections are kept for the next request of the same pull. */
-const IDLE_TIMEOUT_MS = 15_000;
+const POOL = { keepAlive: true, timeout: 15_000 };
+/** Maximum number of hosts with connections that are kept, for each set of trusted certificates. */
+const MAX_HOSTS = 32;
 
 const NONE_FORBIDDEN: ForbiddenAddresses = new Set();
 
@@ -49,9 +55,9 @@ const NONE_FORBIDDEN: ForbiddenAddresses = new Set();
 export class Transport {
   readonly #options: TransportOptions;
   /** One for each set of forbidden addresses, so that an unchecked connection is not reused by a checked request. */
-  readonly #http = new Map<string, HttpAgent>();
-  /** Also one for each set of trusted certificates, so that connections are not reused across them. */
-  readonly #https = new Map<SecureContext | "any" | undefined, Map<string, HttpsAgent>>();
+  readonly #http = new Map<string, CountedHttpAgent>();
+  /** Also one for each host and each set of trusted certificates, so that connections are not reused across them. */
+  readonly #https = new Map<SecureContext | "any" | undefined, Map<string, CountedHttpsAgent>>();
 
   constructor(options: TransportOptions) {
     this.#options = options;
@@ -92,15 +98,18 @@ export class Transport {
     const options: RequestOptions & Record<string, unknown> = {
       method,
       signal,
+      attemptSignal: signal,
       headers: { "User-Agent": this.#options.userAgent, "Accept-Encoding": "identity", ...headers },
       autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
       agent:
-        tunnel?.agent ?? (isTls ? this.#httpsAgent(trust, forbiddenAddresses) : this.#httpAgent(forbiddenAddresses)),
+        tunnel?.agent ??
+        (isTls ? this.#httpsAgent(url, trust, forbiddenAddresses) : this.#httpAgent(forbiddenAddresses)),
       ...(forbiddenAddresses.size > 0 && { lookup: guardedLookup(forbiddenAddresses) }),
       ...(isTls && {
         ...(trust.insecure && { rejectUnauthorized: false }),
         ...(trust.secureContext && { secureContext: trust.secureContext }),
-        checkServerIdentity: verifyHost(stripBrackets(url.hostname)),
+        // Otherwise the agent verifies it: Node.js uses no connection again whose request brings a check of its own.
+        ...(tunnel && { checkServerIdentity: verifyHost(stripBrackets(url.hostname)) }),
       }),
     };
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -121,26 +130,36 @@ export class Transport {
 
   async #tunnel(url: URL, { secureContext }: HostTrust, signal: AbortSignal): Promise<TunnelAgent | undefined> {
     const proxy = isLoopback(url.host) ? undefined : proxyFor(url.href);
-    return proxy && (await createTunnelAgent(proxy, { signal, secureContext }));
+    const { onConnection = uncounted } = this.#options;
+    const wire = { count: onConnection };
+    return proxy && (await createTunnelAgent(proxy, { signal, secureContext, wire }));
   }
 
-  #httpAgent(forbidden: ForbiddenAddresses): HttpAgent {
-    return getOrCreate(
-      this.#http,
-      addressesKey(forbidden),
-      () => new HttpAgent({ keepAlive: true, timeout: IDLE_TIMEOUT_MS }),
-    );
+  #httpAgent(forbidden: ForbiddenAddresses): CountedHttpAgent {
+    const { onConnection = uncounted } = this.#options;
+    return getOrCreate(this.#http, addressesKey(forbidden), () => new CountedHttpAgent(POOL, onConnection));
   }
 
-  #httpsAgent({ secureContext, insecure }: HostTrust, forbidden: ForbiddenAddresses): HttpsAgent {
-    const agents = getOrCreate(this.#https, insecure ? "any" : secureContext, () => new Map<string, HttpsAgent>());
-    return getOrCreate(
-      agents,
-      addressesKey(forbidden),
-      () => new HttpsAgent({ keepAlive: true, timeout: IDLE_TIMEOUT_MS }),
+  #httpsAgent(
+    { hostname }: URL,
+    { secureContext, insecure }: HostTrust,
+    forbidden: ForbiddenAddresses,
+  ): CountedHttpsAgent {
+    const { onConnection = uncounted } = this.#options;
+    const agents = getOrCreate(
+      this.#https,
+      insecure ? "any" : secureContext,
+      () => new Map<string, CountedHttpsAgent>(),
     );
+    const key = `${hostname} ${addressesKey(forbidden)}`;
+    // Storage hosts change. Connections of one that is left out end by themselves.
+    if (!agents.has(key) && agents.size === MAX_HOSTS) agents.delete(agents.keys().next().value ?? "");
+    const checkServerIdentity = verifyHost(stripBrackets(hostname));
+    return getOrCreate(agents, key, () => new CountedHttpsAgent({ ...POOL, checkServerIdentity }, onConnection));
   }
 }
+
+const uncounted = (): void => undefined;
 
 function addressesKey(forbidden: ForbiddenAddresses): string {
   return [...forbidden].toSorted().join();

@@ -147,13 +147,15 @@ class Bringing {
 
   async #find(statementOf: (envelope: Uint8Array) => Statement, signal: AbortSignal): Promise<FoundRelease> {
     const { registry, architecture, clock, random, pullAttempts, ledger } = this.#services;
+    const countReceived = (bytes: number): void =>
+      ledger.count({ purpose: "agent", direction: "received", bytes, carriedAs: "agent", deployment: this.#record.id });
     for (let attempt = 1; ; attempt++) {
       const location = await this.#services.locate(this.#update, this.#record.options.registry_auth, signal);
       const reference = pinToDigest(location.reference, this.#record.digest);
       if (attempt === 1) this.#tell(runningEvent("checking", `Asking the registry for release ${location.reference}.`));
       try {
         const found = await findRelease(registry, { ...location, reference }, { statementOf, architecture }, signal);
-        ledger.count({ purpose: "agent", direction: "received", bytes: found.receivedBytes });
+        countReceived(found.receivedBytes);
         this.#progress.save({ ...this.#record, digest: found.release.statement.index });
         const { version } = this.#update;
         if (version !== undefined && version !== found.release.statement.version)
@@ -161,8 +163,7 @@ class Bringing {
         return found;
       } catch (error) {
         if (!(error instanceof RegistryError)) throw error;
-        if (error.receivedBytes > 0)
-          ledger.count({ purpose: "agent", direction: "received", bytes: error.receivedBytes });
+        countReceived(error.receivedBytes);
         const lookup = { reference, policy: "newest" as const, attempt, attempts: pullAttempts, requiresCost: true };
         const hasCredentials = location.auth !== undefined;
         if (decideLookupRetry(error.kind, { ...lookup, hasCredentials, present: false }) !== "retry") throw error;
@@ -276,7 +277,7 @@ class Bringing {
             onInterruption: (interruption) => reporter.interrupted(interruption),
             onReceived: (bytes) => {
               slot.renew();
-              ledger.count({ purpose: "agent", direction: "received", bytes, deployment: id });
+              ledger.count({ purpose: "agent", direction: "received", bytes, carriedAs: "agent", deployment: id });
             },
             signal,
           }),

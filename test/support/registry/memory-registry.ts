@@ -1,10 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { sha256 } from "../images/image.ts";
+import type { Certificate } from "../link/certificates.ts";
 import { ScriptedRegistry } from "./scripted-registry.ts";
 
 export interface MemoryRegistryOptions {
   /** Lists what refers to a manifest by itself (OCI distribution specification 1.1). */
   readonly hasReferrers?: boolean;
+  /** For https; default: plain HTTP. */
+  readonly certificate?: Certificate | undefined;
   /** Called before the registry responds; `true` if it has responded itself. */
   readonly intercept?: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
@@ -30,7 +33,7 @@ export class MemoryRegistry implements AsyncDisposable {
     const registry = new MemoryRegistry(options);
     registry.#server = await ScriptedRegistry.start((request, response) => {
       if (options.intercept?.(request, response) !== true) void registry.#respond(request, response);
-    });
+    }, options.certificate);
     return registry;
   }
 

@@ -1,12 +1,14 @@
 import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { Certificate } from "../link/certificates.ts";
 
 /** An HTTP server on loopback that responds as a test says, and records the requests. */
 export class ScriptedRegistry implements AsyncDisposable {
   /** The requests, in order. */
   readonly requests: IncomingMessage[] = [];
+  /** TCP connections, in order. */
+  readonly connections: Socket[] = [];
   readonly #server;
 
   private constructor(respond: RequestListener, certificate: Certificate | undefined) {
@@ -17,6 +19,7 @@ export class ScriptedRegistry implements AsyncDisposable {
     this.#server = certificate ? createTlsServer(certificate, listener) : createServer(listener);
     // A client that gets no time for some seconds finds its connection open: Node.js closes idle ones after five.
     this.#server.keepAliveTimeout = 0;
+    this.#server.on("connection", (socket: Socket) => void this.connections.push(socket));
   }
 
   /** @param certificate for https; default: plain HTTP */

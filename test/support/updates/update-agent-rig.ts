@@ -17,6 +17,7 @@ import type { DeployOptions } from "../../../src/protocol/apps/deploy-request.ts
 import type { EventContent } from "../../../src/protocol/deployments/deployment-event.ts";
 import { captureLogText } from "../captured-log.ts";
 import { FakeClock } from "../fake-clock.ts";
+import type { Certificate } from "../link/certificates.ts";
 import { MemoryRegistry } from "../registry/memory-registry.ts";
 import { waitFor } from "../wait-for.ts";
 import { UpdateRig } from "./update-rig.ts";
@@ -66,13 +67,15 @@ export class UpdateAgentRig implements AsyncDisposable {
     this.updates = new AgentUpdates(this.#servicesOf("package"));
   }
 
-  static async create(): Promise<UpdateAgentRig> {
+  /** @param certificate of a registry with https; default: plain HTTP */
+  static async create(certificate?: Certificate): Promise<UpdateAgentRig> {
     const owned = new AsyncDisposableStack();
     const device = owned.use(await UpdateRig.create());
     let rig: UpdateAgentRig | undefined;
     const registry = owned.use(
       await MemoryRegistry.start({
         hasReferrers: true,
+        certificate,
         intercept: (request, response) => rig?.onRequest(request, response) ?? false,
       }),
     );
