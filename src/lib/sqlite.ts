@@ -15,6 +15,9 @@ export interface SqliteOptions {
   readonly isExclusive?: boolean;
 }
 
+/** A newer program has written the database. */
+export class NewerSchemaError extends Error {}
+
 const BUSY_TIMEOUT_MS = 5_000;
 
 /** Must stay free on the disk while a database is rewritten. */
@@ -128,7 +131,9 @@ function migrate(database: DatabaseSync, migrations: readonly string[]): void {
     // Read again within the transaction: another process may have migrated meanwhile.
     const from = version();
     if (from > migrations.length) {
-      throw new Error(`the database has schema version ${from}, this program knows up to ${migrations.length}`);
+      throw new NewerSchemaError(
+        `the database has schema version ${from}, this program knows up to ${migrations.length}`,
+      );
     }
     for (const migration of migrations.slice(from)) database.exec(migration);
     if (from === 0) markScrubbed(database);

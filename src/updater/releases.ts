@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type LayerRecord, toLayersFile } from "../lib/release/held-layers.ts";
 import { DESCRIPTION, KEYS, LAYERS_FILE } from "../lib/release/paths.ts";
-import { type ReleasesState, readReleases, type Trial } from "../lib/release/releases-state.ts";
+import { type ReleasesState, readReleases, type Trial, type TrialDeployment } from "../lib/release/releases-state.ts";
 import { keyId } from "../lib/release/statement.ts";
 import { compareVersions } from "../protocol/agents/version-order.ts";
 import type { Disk } from "./disk.ts";
@@ -11,6 +11,11 @@ import type { Disk } from "./disk.ts";
 const UNPACKING = ".unpacking";
 const REMOVING = ".removing";
 const NEW = ".new-file";
+
+interface NewTrial extends Pick<Trial, "attempt" | "maxTicks"> {
+  /** The deployment that has asked for it. */
+  readonly deployment: Omit<TrialDeployment, "version"> | undefined;
+}
 
 /**
  * The folder of releases, as the updater changes it. Every method leaves a state from which the launcher starts a version
@@ -72,10 +77,13 @@ export class Releases {
   }
 
   /** Puts a version on trial: from the next start of the agent on. */
-  beginTrial(version: string, { attempt, maxTicks }: { readonly attempt: number; readonly maxTicks: number }): void {
+  beginTrial(version: string, { attempt, maxTicks, deployment }: NewTrial): void {
     // Without the link, counters are of no trial.
     this.#replace("starts", `${version} 0 ${attempt}\n`);
     this.#replace("ticks", `${version} 0 ${maxTicks}\n`);
+    // The version may damage the store that has the deployment, and cannot write here.
+    if (deployment) this.#replace("deployment", `${version} ${deployment.id} ${deployment.request}\n`);
+    else if (existsSync(this.#path("deployment"))) this.#disk.remove(this.#path("deployment"));
     if (this.read().setAside.has(version)) {
       this.#disk.remove(this.#path("set-aside", version));
       // Before the link: a trial whose version is set aside is over.

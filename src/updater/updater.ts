@@ -137,7 +137,12 @@ async function install(options: UpdaterOptions, { releases, handover, request }:
       `the programs of release ${version} cannot be executed in ${releasesFolder}`,
     );
   const attempt = (state.setAside.get(version)?.attempt ?? 0) + 1;
-  releases.beginTrial(version, { attempt, maxTicks: Math.ceil(trialS / TRIAL_TICK_S) });
+  const { id, deployment } = request;
+  releases.beginTrial(version, {
+    attempt,
+    maxTicks: Math.ceil(trialS / TRIAL_TICK_S),
+    deployment: deployment === undefined ? undefined : { id: deployment, request: id },
+  });
   return version;
 }
 

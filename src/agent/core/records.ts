@@ -87,6 +87,8 @@ export interface AgentUpdateState extends AgentUpdate {
     /** The number of the trial that was seen; 0 before the first. */
     readonly attempt: number;
   };
+  /** The store that had this record was lost meanwhile; it was made anew from what root has noted. */
+  readonly isStoreLost?: true;
 }
 
 export interface ApplySettings extends Pick<Apply, "expect" | "fleet"> {

@@ -1,5 +1,6 @@
 import { ociArchitecture } from "../../lib/release/architecture.ts";
 import { PACKAGE_FOLDER, RELEASES_FOLDER } from "../../lib/release/paths.ts";
+import { readReleases } from "../../lib/release/releases-state.ts";
 import { keysFolder, readTrustedKeys } from "../../lib/release/trusted-keys.ts";
 import type { AgentUpdate } from "../../protocol/agents/agent-update.ts";
 import { cancelledBecause } from "../core/deployment/cancelled.ts";
@@ -8,7 +9,9 @@ import { registryAuthFor } from "../images/request.ts";
 import type { CommandHandler } from "../link/ports.ts";
 import type { RegistryTrust } from "../registry/trust.ts";
 import type { DeploymentCommands } from "../steps/refuse-unstorable.ts";
+import type { StoreOnTrial } from "../store/open-store.ts";
 import { AgentUpdates, type UpdateServices } from "../updates/agent-updates.ts";
+import { runningRelease } from "../updates/describe.ts";
 import type { ReleaseLocation } from "../updates/find-release.ts";
 import type { ImageServices } from "../images/ports.ts";
 
@@ -16,7 +19,17 @@ const ROOT = 0;
 
 interface Options extends Pick<
   UpdateServices,
-  "store" | "registry" | "blobs" | "gate" | "ledger" | "pullSlots" | "isWorking" | "clock" | "random" | "logger"
+  | "store"
+  | "registry"
+  | "blobs"
+  | "gate"
+  | "ledger"
+  | "pullSlots"
+  | "isWorking"
+  | "isRebuilding"
+  | "clock"
+  | "random"
+  | "logger"
 > {
   readonly config: Config;
   readonly credentials: ImageServices["credentials"];
@@ -43,6 +56,16 @@ export function createAgentUpdates({ config, credentials, host, ...services }: O
     packageFolder: PACKAGE_FOLDER,
     ...programPlaces(config),
   });
+}
+
+/** Returns what a version on trial must find of the store; `undefined` if this one is not on trial. */
+export function storeOnTrial({
+  releasesFolder,
+  program,
+}: Pick<UpdateServices, "releasesFolder" | "program">): StoreOnTrial | undefined {
+  const { trial, deployment } = readReleases(releasesFolder);
+  if (trial === undefined || trial.version !== runningRelease(program, releasesFolder)) return undefined;
+  return { hadStore: trial.starts > 1 || deployment?.version === trial.version };
 }
 
 /** Returns the program that runs, and where others are. */

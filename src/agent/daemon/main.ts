@@ -66,7 +66,7 @@ import { openStore } from "../store/open-store.ts";
 import { timeMarkIn } from "../store/time-mark.ts";
 import { watchTrial } from "../updates/watch-trial.ts";
 import { createPreviousLogs } from "../store/previous-logs.ts";
-import { createAgentUpdates, programPlaces, withAgentUpdates } from "./agent-updates.ts";
+import { createAgentUpdates, programPlaces, storeOnTrial, withAgentUpdates } from "./agent-updates.ts";
 import { createDownloads } from "./downloads.ts";
 import { createRegistryClients } from "./registry-clients.ts";
 import { createRemoteAccess } from "./remote-access.ts";
@@ -164,7 +164,8 @@ function openBase({ config, logger, log }: Start, owned: AsyncDisposableStack) {
     throw new Error(`${config.state_dir} is in use by another edge-agent`);
   }
   const bootId = readBootId();
-  const opened = openStore({ directory: config.state_dir, clock, logger, bootId });
+  const trial = storeOnTrial(programPlaces(config));
+  const opened = openStore({ directory: config.state_dir, clock, logger, bootId, trial });
   const store = owned.use(new NotifyingStore(opened.store));
   clock.resume(timeMarkIn(store, logger));
   owned.use(clock);
@@ -271,7 +272,8 @@ function openApps(base: Base, { engineMeter, engineInfo }: EngineGroup, group: I
     crashGuard,
     troubles: new EngineTroubles(),
   } satisfies DeployServices;
-  const deployments = owned.use(new DeviceDeployments(services, () => rebuild.isSet));
+  const isRebuilding = (): boolean => rebuild.isSet;
+  const deployments = owned.use(new DeviceDeployments(services, isRebuilding));
   const reconciler = new AppReconciler({
     ...services,
     rebuild,
@@ -290,7 +292,7 @@ function openApps(base: Base, { engineMeter, engineInfo }: EngineGroup, group: I
   owned.use(store.onChange(idleGc.onWork));
   owned.use(removePreviousLogs({ ...services, store, isRebuilding: rebuild.isSet }));
   const isWorking = (): boolean => deployments.isWorking;
-  const parts = { registry: group.releaseRegistry, blobs: group.blobs, isWorking };
+  const parts = { registry: group.releaseRegistry, blobs: group.blobs, isWorking, isRebuilding };
   const updates = owned.use(createAgentUpdates({ ...services, store, config, ...parts }));
   const commands = refuseUnstorable(withAgentUpdates(deployments, updates), () => stateWatch.onFailedWrite());
   return { services, deployments, updates, commands, reconciler, cleaner, idleGc };

@@ -1,4 +1,4 @@
-import { existsSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { accessSync, constants, existsSync, lstatSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -22,13 +22,21 @@ export interface OpenStoreOptions {
   readonly logger: Logger;
   /** Id of the current boot. */
   readonly bootId: string;
+  /** Set while this version is on trial. */
+  readonly trial?: StoreOnTrial | undefined;
+}
+
+export interface StoreOnTrial {
+  /** Whether the version before, or an earlier start, has had a store. */
+  readonly hadStore: boolean;
 }
 
 /**
- * Opens the agent's store in its state directory. A damaged file is set aside for 30 days and replaced by an empty one;
- * apps are then found again by the labels of their containers. Throws `StoreError` for any other error.
+ * Opens the agent's store in its state directory. A damaged one, or one that this version cannot use, is set aside for 30 days and
+ * replaced by an empty one; apps are then found again by the labels of their containers. Not by a version on trial: the one before
+ * may be able to use it, and does this otherwise. Throws `StoreError` then, and for any other error.
  */
-export function openStore({ directory, logger, ...options }: OpenStoreOptions): OpenedStore {
+export function openStore({ directory, logger, trial, ...options }: OpenStoreOptions): OpenedStore {
   const path = join(directory, "agent.db");
   const rebuild = new RebuildMarker(join(directory, "rebuild"));
   const reserve = new DiskReserve(join(directory, "reserve"));
@@ -41,7 +49,10 @@ export function openStore({ directory, logger, ...options }: OpenStoreOptions): 
   };
   const open = (isDamaged = false): OpenedStore => {
     // Set first: a crash in between must not leave an empty store without the marker.
-    if (isEmpty(path)) rebuild.set();
+    if (isEmpty(path)) {
+      if (trial?.hadStore) throw new StoreError("damaged", "the agent's store is gone");
+      rebuild.set();
+    }
     const removeExpired = (): boolean => removeExpiredQuarantine(path, options.clock.deletionTime());
     return {
       store: openSqliteStore({ ...options, path, reserve, onDamage, isDamaged }),
@@ -50,9 +61,11 @@ export function openStore({ directory, logger, ...options }: OpenStoreOptions): 
     };
   };
   try {
+    requireOwnFile(path);
     return open();
   } catch (error) {
     if (!(error instanceof StoreError) || error.kind !== "damaged") throw error;
+    if (trial) throw new StoreError("damaged", `${error.message}; this version is on trial, and leaves it as it is`);
     if (isReadOnlyDisk(directory)) {
       onDamage("What there is");
       return open(true);
@@ -60,9 +73,25 @@ export function openStore({ directory, logger, ...options }: OpenStoreOptions): 
     const quarantined = quarantineDatabase(path, options.clock.now());
     logger.error(
       { reason: error.message, kept_as: quarantined },
-      "the agent's store is damaged, as after a failing disk; it was set aside and is rebuilt from the containers' labels",
+      "the agent's store cannot be used, as after a failing disk or a newer version; it was set aside and is rebuilt from the containers' labels",
     );
     return open();
+  }
+}
+
+/** Throws a `StoreError` if what has the database's name is none that this user can open: no file, or one without permissions. */
+function requireOwnFile(path: string): void {
+  try {
+    const isFile = statSync(path, { throwIfNoEntry: false })?.isFile();
+    if (isFile === false || (isFile === undefined && lstatSync(path, { throwIfNoEntry: false })))
+      throw new StoreError("damaged", "the agent's store is no file");
+    accessSync(path, constants.R_OK | constants.W_OK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (error instanceof StoreError) throw error;
+    if (code === "EACCES" || code === "ELOOP")
+      throw new StoreError("damaged", `the agent's store cannot be opened (${code})`, { cause: error });
+    // Missing, or an error of the disk, which opening it names.
   }
 }
 

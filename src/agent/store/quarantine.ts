@@ -1,4 +1,4 @@
-import { existsSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
+import { lstatSync, lutimesSync, renameSync, rmSync } from "node:fs";
 
 const DATABASE_SUFFIXES = ["", "-wal", "-shm"];
 
@@ -15,10 +15,10 @@ const quarantinePath = (path: string): string => `${path}.damaged`;
 export function quarantineDatabase(path: string, nowMs: number): string {
   const target = quarantinePath(path);
   for (const suffix of DATABASE_SUFFIXES) {
-    rmSync(target + suffix, { force: true });
-    if (!existsSync(path + suffix)) continue;
+    rmSync(target + suffix, { recursive: true, force: true });
+    if (!lstatSync(path + suffix, { throwIfNoEntry: false })) continue;
     renameSync(path + suffix, target + suffix);
-    utimesSync(target + suffix, nowMs / 1000, nowMs / 1000);
+    lutimesSync(target + suffix, nowMs / 1000, nowMs / 1000);
   }
   return target;
 }
@@ -26,9 +26,9 @@ export function quarantineDatabase(path: string, nowMs: number): string {
 /** Removes a copy that was set aside more than 30 days ago. Returns whether there was one. @param nowMs time of day */
 export function removeExpiredQuarantine(path: string, nowMs: number): boolean {
   const old = DATABASE_SUFFIXES.map((suffix) => quarantinePath(path) + suffix).filter((file) => {
-    const facts = statSync(file, { throwIfNoEntry: false });
+    const facts = lstatSync(file, { throwIfNoEntry: false });
     return facts !== undefined && nowMs - facts.mtimeMs > RETENTION_MS;
   });
-  for (const file of old) rmSync(file, { force: true });
+  for (const file of old) rmSync(file, { recursive: true, force: true });
   return old.length > 0;
 }

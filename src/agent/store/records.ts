@@ -74,6 +74,7 @@ export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z
     agentUpdate: agentUpdateSchema
       .extend({
         handedOver: z.object({ request: z.string(), version: z.string(), attempt: z.int().min(0) }).exactOptional(),
+        isStoreLost: z.literal(true).exactOptional(),
       })
       .exactOptional(),
     group: z

@@ -4,7 +4,6 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { ZodType } from "zod";
 import { type EventContent, isFinal } from "../../protocol/deployments/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { errorText } from "../../lib/error-text.ts";
 import { openSnapshot } from "../../lib/sqlite-snapshot.ts";
 import { openSqlite, transaction, unsyncedTransaction } from "../../lib/sqlite.ts";
 import { isReadOnlyDisk } from "../../lib/read-only-disk.ts";
@@ -26,7 +25,8 @@ import { LedgerTable } from "./ledger-table.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { ResidualDataTracker, collectSecretValues } from "./residual-data.ts";
 import { appRecordSchema, deploymentRecordSchema } from "./records.ts";
-import { type AgentStore, type StoreChange, StoreError, type StoreErrorKind } from "./store.ts";
+import { withStoreErrors } from "./sqlite-errors.ts";
+import { type AgentStore, type StoreChange, StoreError } from "./store.ts";
 
 // One commit touches a handful of pages; small ones wear the flash less.
 const PAGE_SIZE = 1024;
@@ -94,7 +94,13 @@ type OpenOptions = SqliteStoreOptions & {
 };
 
 function openChecked(database: DatabaseSync, options: OpenOptions): AgentStore {
-  return new SqliteStore(requireSound(database), options);
+  const sound = requireSound(database);
+  try {
+    return new SqliteStore(sound, options);
+  } catch (error) {
+    sound.close();
+    throw error;
+  }
 }
 
 /** Returns the database. Closes it and throws if it is damaged. */
@@ -370,25 +376,4 @@ class SqliteStore implements AgentStore {
 
 function appsOf({ app, apps = [] }: StoreChange): readonly AppRecord[] {
   return app ? [app, ...apps] : apps;
-}
-
-function withStoreErrors<T>(what: string, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof StoreError) throw error;
-    const reason = errorText(error);
-    throw new StoreError(kindOf(error), `the agent's store could not be used (${what}): ${reason}`, { cause: error });
-  }
-}
-
-// Result codes of SQLite: https://www.sqlite.org/rescode.html
-const SQLITE_CORRUPT = 11;
-const SQLITE_FULL = 13;
-const SQLITE_NOTADB = 26;
-
-function kindOf(error: unknown): StoreErrorKind {
-  const code = error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : 0;
-  if (code === SQLITE_CORRUPT || code === SQLITE_NOTADB) return "damaged";
-  return code === SQLITE_FULL ? "full" : "other";
 }

@@ -74,7 +74,7 @@ export interface AgentStore extends StoreReader, LearnedStore, Disposable {
   scrub(): void;
 }
 
-/** The file is damaged, the disk is full, or any other error. */
+/** The file is damaged, or no store of this version; the disk is full; or any other error. */
 export type StoreErrorKind = "damaged" | "full" | "other";
 
 /** The store could not be read or written. The message is for the technician. */

@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { readReleases } from "../../lib/release/releases-state.ts";
 import type { Semaphore } from "../../lib/semaphore.ts";
 import { AGENT_APP, type AgentUpdate, agentUpdateSchema } from "../../protocol/agents/agent-update.ts";
 import type { DeployOptions } from "../../protocol/apps/deploy-request.ts";
@@ -41,6 +42,8 @@ export interface UpdateServices {
   readonly readKeys: () => readonly KeyObject[];
   /** Whether a deployment is doing something, and not only waiting. */
   readonly isWorking: () => boolean;
+  /** Whether the store may lack what was in it. */
+  readonly isRebuilding: () => boolean;
   readonly settings: { readonly mayDowngrade: boolean; readonly trialS: number };
   readonly packageFolder: string;
   readonly releasesFolder: string;
@@ -73,6 +76,11 @@ export class AgentUpdates implements Pick<CommandHandler, "updateAgent">, AsyncD
 
   /** Must be called once, before commands arrive. */
   resume(): void {
+    try {
+      this.#restoreLost();
+    } catch (error) {
+      this.#services.logger.error({ err: error }, "an update of the agent that the store has lost cannot be restored");
+    }
     for (const record of this.#pending()) this.#launch(record);
   }
 
@@ -129,6 +137,28 @@ export class AgentUpdates implements Pick<CommandHandler, "updateAgent">, AsyncD
     this.#isStopped = true;
     for (const { run } of this.#active.values()) run?.stop();
     await Promise.all([...this.#active.values()].map(({ ended }) => ended));
+  }
+
+  /**
+   * Restores the update whose release is or was on trial, if the store that had it was lost: from what root has noted, where no
+   * release can write. Whatever a release does to the store, the version that comes back ends the update.
+   */
+  #restoreLost(): void {
+    const { store, releasesFolder, isRebuilding, logger } = this.#services;
+    const { deployment: lost, trial, setAside } = readReleases(releasesFolder);
+    // In this order: a record that cannot be read makes the store one that is rebuilt.
+    if (!lost || store.deployment(lost.id) || store.finalStatusOf(lost.id) || !isRebuilding()) return;
+    const { id, version, request } = lost;
+    const attempt = (trial?.version === version ? trial : setAside.get(version))?.attempt ?? 0;
+    const record: DeploymentRecord = {
+      ...newRecord(id, store.nextOrder(), undefined),
+      action: "update_agent",
+      app: AGENT_APP,
+      agentUpdate: { version, handedOver: { request, version, attempt }, isStoreLost: true },
+    };
+    const message = `The agent's store was lost, and with it the update to release ${version}. It is carried on from what root has noted.`;
+    store.save({ deployment: record, events: [runningEvent("verifying", message)] });
+    logger.error({ deployment: id, release: version }, message);
   }
 
   /** Dry runs change nothing, so any number of them may go on. */

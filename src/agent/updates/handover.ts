@@ -123,7 +123,7 @@ export async function replaceLayout<T>(
 /** Asks the updater, which systemd starts when the file has changed. @returns the request's id */
 export function askUpdater(stateDir: string, request: UpdateRequestWithoutId): string {
   const id = randomBytes(16).toString("hex");
-  askUpdaterAs(stateDir, { id, ...request });
+  askUpdaterAs(stateDir, { ...request, id });
   return id;
 }
 

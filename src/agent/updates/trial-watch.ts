@@ -99,7 +99,7 @@ export class TrialWatch {
       await pause(clock, LOOK_INTERVAL_MS, signal);
     if (signal.aborted) return;
     logger.info({ release: statement.version }, "a release that could not be confirmed is tried again");
-    await this.#ask({ action: "install", downgrade: request.downgrade, again: true }, signal);
+    await this.#ask({ ...request, again: true }, signal);
   }
 
   /** Resolves to whether the updater has done it. */

@@ -223,14 +223,15 @@ export class AgentUpdateRun {
     if (this.#asks++ === MAX_ASKS)
       return this.#endFailed(toReleaseFailure({ code: "failed", message: "the updater does not answer" }, "starting"));
     this.#askedAtMs = clock.monotonic();
-    askUpdaterAs(stateDir, { id, action, downgrade, again });
+    askUpdaterAs(stateDir, { id, action, downgrade, again, deployment: this.#record.id });
   }
 
   #endConfirmed(version: string): void {
     const { failure } = this.#record;
     if (!failure) {
-      const message = `The agent is ${version} now, and has confirmed that it works.`;
-      return this.#end("succeeded", { status: "Success", step: "done", message, details: { version } });
+      const message = `The agent is ${version} now, and has confirmed that it works.${this.#lossNote}`;
+      const details = { version, ...this.#lossDetails };
+      return this.#end("succeeded", { status: "Success", step: "done", message, details });
     }
     const message = `${failure.message} Release ${version} had been confirmed before, and stays.`;
     this.#endFailed({ ...failure, message, details: { ...failure.details, version } });
@@ -239,10 +240,19 @@ export class AgentUpdateRun {
   #endBack(version: string, reason: string): void {
     const { failure } = this.#record;
     const logs = readTrialLog(this.#services.releasesFolder, version);
-    const details = { version, reason, ...(logs.length > 0 && { logs }) };
+    const details = { version, reason, ...this.#lossDetails, ...(logs.length > 0 && { logs }) };
     if (failure) return this.#endFailed({ ...failure, details: { ...failure.details, ...details } });
-    const message = `Release ${version} did not work: ${REASONS[reason] ?? reason}. The device runs the version before.`;
+    const message = `Release ${version} did not work: ${REASONS[reason] ?? reason}. The device runs the version before.${this.#lossNote}`;
     this.#endFailed({ code: "AgentUpdateFailed", message, step: "rolling_back", details });
+  }
+
+  get #lossNote(): string {
+    if (!this.#state.isStoreLost) return "";
+    return " Since the update began, the agent's store was lost; apps are found again by their containers.";
+  }
+
+  get #lossDetails(): Record<string, unknown> {
+    return this.#state.isStoreLost ? { store_lost: true } : {};
   }
 
   #endInstalled(version: string): void {

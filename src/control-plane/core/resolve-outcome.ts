@@ -1,3 +1,4 @@
+import type { DeploymentStep } from "../../protocol/deployments/deployment-event.ts";
 import type { DeploymentOutcome } from "../../protocol/deployments/deployment-outcome.ts";
 import { pendingDeadlines, remainingMs } from "./deadlines.ts";
 import { connectedIn, hasReached } from "./connection.ts";
@@ -145,6 +146,7 @@ function settle(change: DeploymentChange | undefined, unsettled?: "undo"): Deplo
 /** Decides for a deployment of which the device has no record. */
 function applyMissingOutcome(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
   if (isFromBackup(deployment)) return failWithUnknownOutcome(deployment, nowMs, "the device has no record of it");
+  if (isOnTrial(deployment)) return { fields: { state: progressOf(deployment) } };
   // A device that lost its store may still run the container, which it finds by label.
   if (acknowledgedAtMsOf(deployment) !== undefined || deployment.cancelRequestedAtMs !== undefined) {
     return settle(failMissingOnDevice(deployment, nowMs), "undo");
@@ -153,6 +155,19 @@ function applyMissingOutcome(deployment: Deployment, nowMs: number): DeploymentC
   const sent = endWait(deployment, nowMs);
   return { fields: { ...sent, state: progressOf({ ...deployment, ...sent }) } };
 }
+
+/**
+ * Whether a release of the agent may be on trial: it may have lost the record, which the version before has again. Until then, or its
+ * deadline, the deployment is open.
+ */
+function isOnTrial(deployment: Deployment): boolean {
+  const { command, lastEvent, cancelRequestedAtMs } = deployment;
+  if (command.action !== "update_agent" || cancelRequestedAtMs !== undefined) return false;
+  return uncertaintyOf(deployment) === "asked" && TRIAL_STEPS.has(lastEvent?.step);
+}
+
+/** Steps from the handing over of a release to the device's updater on. */
+const TRIAL_STEPS: ReadonlySet<DeploymentStep | undefined> = new Set(["starting", "verifying", "rolling_back"]);
 
 /** Ends the deployment with the outcome the device reports. */
 function endAsReported(

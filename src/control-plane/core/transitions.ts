@@ -141,7 +141,8 @@ export function applyDeviceEvent(
     const isConfirmed = isFinal(event) && replyToEvent(deployment, event) === "acknowledge";
     return isConfirmed ? confirmUndone(deployment) : undefined;
   }
-  if (event.device_seq <= deployment.lastDeviceSeq) return undefined;
+  // A device that has lost its store numbers anew. Of a deployment that has not ended, no final event is stored already.
+  if (event.device_seq <= deployment.lastDeviceSeq && !isFinal(event)) return undefined;
   if (event.status === "Success" && deployment.cancelRequestedAtMs !== undefined) return undefined;
   // An event implies that the device has stored the command.
   const acknowledged = acknowledge(deployment, nowMs, epoch)?.fields;
@@ -150,7 +151,7 @@ export function applyDeviceEvent(
   const appended = appendEvent(held, event, nowMs, nowMs - (event.age_ms ?? 0), maxBytes) ?? {};
   // The device has reported the end, so that there is nothing to tell it.
   const { event: stored, fields } = isFinal(event) ? settled(appended) : appended;
-  const lastDeviceSeq = event.device_seq;
+  const lastDeviceSeq = Math.max(event.device_seq, deployment.lastDeviceSeq);
   return {
     ...(stored && { event: stored }),
     fields: { ...cleared, ...fields, ...extendDeadline(held, event, nowMs), lastDeviceSeq },

@@ -9,6 +9,8 @@ export type UpdateRequest =
       readonly downgrade: boolean;
       /** Whether a version that was set aside is tried again. */
       readonly again: boolean;
+      /** The control plane's deployment that asks; absent for a person. */
+      readonly deployment?: string;
     }
   /** The version on trial works; or it is not wanted any more, and the device goes back. */
   | { readonly id: string; readonly action: "confirm" | "abandon"; readonly version: string };
@@ -19,6 +21,8 @@ export type UpdateAnswer =
   | { readonly id: string; readonly ok: false; readonly code: string; readonly message: string };
 
 const ID = /^[0-9a-f]{1,32}$/;
+/** Root writes it into a line of a file. */
+const DEPLOYMENT = /^[\w-]{1,64}$/;
 
 /** @throws {ReleaseError} of code `malformed` */
 export function parseRequest(json: Uint8Array): UpdateRequest {
@@ -26,7 +30,13 @@ export function parseRequest(json: Uint8Array): UpdateRequest {
   const id = fields.text("id", ID);
   const action = fields.text("action", /^(?:install|confirm|abandon)$/);
   if (action === "confirm" || action === "abandon") return { id, action, version: fields.version("version") };
-  return { id, action: "install", downgrade: fields.flag("downgrade"), again: fields.flag("again") };
+  return {
+    id,
+    action: "install",
+    downgrade: fields.flag("downgrade"),
+    again: fields.flag("again"),
+    ...(fields.has("deployment") && { deployment: fields.text("deployment", DEPLOYMENT) }),
+  };
 }
 
 /** @throws {ReleaseError} of code `malformed` */

@@ -25,6 +25,14 @@ export interface SetAside {
   readonly reason: string;
 }
 
+/** The control plane's deployment that has put a version on trial. */
+export interface TrialDeployment {
+  readonly version: string;
+  readonly id: string;
+  /** Id of its request to the updater. */
+  readonly request: string;
+}
+
 /** What the folder of releases says. A part that cannot be read is absent: the launcher then starts the package's version. */
 export interface ReleasesState {
   /** Versions that are unpacked. */
@@ -35,6 +43,8 @@ export interface ReleasesState {
   /** What a person has chosen: a version, or `package`. */
   readonly pin: string | undefined;
   readonly setAside: ReadonlyMap<string, SetAside>;
+  /** Of the last trial; `undefined` if a person has begun that, or there was none. */
+  readonly deployment: TrialDeployment | undefined;
 }
 
 /** Where the versions of a device are: that of its package, and releases beside it. */
@@ -64,6 +74,7 @@ export function readReleases(folder: string): ReleasesState {
           },
     pin: pinOf(folder),
     setAside: new Map(setAside.map((version) => [version, setAsideOf(folder, version)])),
+    deployment: deploymentOf(folder),
   };
 }
 
@@ -102,6 +113,11 @@ function countersOf(folder: string, name: string, version: string | undefined): 
 function setAsideOf(folder: string, version: string): SetAside {
   const [attempt = "", reason = "unknown"] = firstLine(join(folder, "set-aside", version))?.split(" ") ?? [];
   return { attempt: Number(attempt) || 1, reason };
+}
+
+function deploymentOf(folder: string): TrialDeployment | undefined {
+  const [version = "", id = "", request = ""] = firstLine(join(folder, "deployment"))?.split(" ") ?? [];
+  return isVersion(version) && id !== "" && request !== "" ? { version, id, request } : undefined;
 }
 
 function linkTarget(path: string): string | undefined {

@@ -1,10 +1,19 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newApp, newRecord } from "../../../src/agent/core/records.ts";
-import { openStore } from "../../../src/agent/store/open-store.ts";
+import { openStore, type StoreOnTrial } from "../../../src/agent/store/open-store.ts";
 import { type AgentStore, StoreError } from "../../../src/agent/store/store.ts";
 import { parseAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -22,8 +31,9 @@ describe("a damaged agent store", () => {
   let directory: Awaited<ReturnType<typeof tempDir>>;
   let log: string[];
   const path = () => join(directory.path, "agent.db");
-  const open = (): AgentStore =>
+  const open = (trial?: StoreOnTrial): AgentStore =>
     openStore({
+      trial,
       directory: directory.path,
       clock: new FakeClock(),
       bootId: "boot",
@@ -104,13 +114,53 @@ describe("a damaged agent store", () => {
     expect(log.join("")).toMatch(/app app .*cannot be read/);
   });
 
-  it("of a newer version is left unchanged: the agent that wrote it may still need it", () => {
-    fill();
+  const inDatabase = (statements: string): void => {
     const database = new DatabaseSync(path());
-    database.exec("PRAGMA user_version = 99");
+    database.exec(statements);
     database.close();
-    expect(open).toThrow(StoreError);
-    expect(open).toThrow(/schema version 99/);
-    expect(existsSync(`${path()}.damaged`)).toBe(false);
+  };
+  const UNUSABLE: readonly [string, () => void][] = [
+    ["of a newer version", () => inDatabase("PRAGMA user_version = 99")],
+    ["with tables and no version", () => inDatabase("PRAGMA user_version = 0")],
+    ["without a table", () => inDatabase("DROP TABLE outbox")],
+    ["that is a folder", () => (rmSync(path()), mkdirSync(path()))],
+    ["that is a link to nowhere", () => (rmSync(path()), symlinkSync("/nowhere/agent.db", path()))],
+  ];
+
+  it.each(UNUSABLE)("%s is set aside: the device would not come back otherwise", (_what, change) => {
+    // Twice: the copy makes room for the next one.
+    for (const _time of [1, 2]) {
+      fill();
+      rmSync(join(directory.path, "rebuild"));
+      change();
+      using store = open();
+      expect(store.apps()).toEqual([]);
+      expect(lstatSync(`${path()}.damaged`)).toBeDefined();
+      expect(log.join("")).toContain("set aside");
+      expect(existsSync(join(directory.path, "rebuild"))).toBe(true);
+      store.save({ deployment: newRecord("d99", 1, spec) });
+    }
+  });
+
+  it.each([
+    ...UNUSABLE,
+    ["that is damaged", () => writeFileSync(path(), "no database at all".repeat(500))],
+    ["that is gone", () => rmSync(path())],
+    ["that is empty", () => writeFileSync(path(), "")],
+  ])(
+    "%s is left as it is by a version on trial, which ends: the version before may be able to use it",
+    (_what, change) => {
+      fill();
+      change();
+      rmSync(join(directory.path, "rebuild"), { force: true });
+      const before = readdirSync(directory.path);
+      expect(() => open({ hadStore: true })).toThrow(/on trial/);
+      expect(readdirSync(directory.path)).toEqual(before);
+    },
+  );
+
+  it("is begun by a version on trial on a device whose agent has never run", () => {
+    using store = open({ hadStore: false });
+    expect(store.apps()).toEqual([]);
   });
 });

@@ -49,6 +49,41 @@ test("an update of the agent is one frame, one stream and one record, and no cre
   expect(JSON.stringify(await control.store.deployments.findDeployment(stream.deploymentId))).not.toContain(PASSWORD);
 });
 
+test("an update that the version on trial has lost waits for the version before, which numbers its events anew", async () => {
+  const { uuid, deviceToken } = await control.asset(account);
+  const device = await FakeDevice.connect(control.agentUrl, deviceToken);
+  const stream = await update(uuid, { image: IMAGE });
+  const id = stream.deploymentId;
+  await device.next("update_agent");
+  device.event(id, { device_seq: 6, step: "starting", message: "Release 1.5.0 is on the device." });
+  await device.next("event_ack");
+  await device.cut();
+  const trial = await FakeDevice.connect(control.agentUrl, deviceToken);
+  await trial.next("query");
+  // Behind its answer.
+  trial.success("dep_of_another_time");
+  await trial.next("event_ack");
+  await trial.cut();
+  await using back = await FakeDevice.connect(control.agentUrl, deviceToken, { held: [id] });
+  back.event(id, { device_seq: 1, step: "verifying", message: "The agent's store was lost." });
+  back.event(id, { device_seq: 2, status: "Fail", step: "rolling_back", code: "AgentUpdateFailed", message: "Back." });
+  await stream.ended;
+  expect(stream.events.at(-1)).toMatchObject({ status: "Fail", code: "AgentUpdateFailed", message: "Back." });
+});
+
+test("one that the device loses before it has the release fails at once", async () => {
+  const { uuid, deviceToken } = await control.asset(account);
+  const device = await FakeDevice.connect(control.agentUrl, deviceToken);
+  const stream = await update(uuid, { image: IMAGE });
+  await device.next("update_agent");
+  device.event(stream.deploymentId, { step: "pulling", message: "0.5 MB to download." });
+  await device.next("event_ack");
+  await device.cut();
+  await using _back = await FakeDevice.connect(control.agentUrl, deviceToken);
+  await stream.ended;
+  expect(stream.events.at(-1)).toMatchObject({ status: "Fail", code: "Internal" });
+});
+
 test("a repeated request joins the first one's deployment, and one with another image is refused", async () => {
   const { uuid, deviceToken } = await control.asset(account);
   await using device = await FakeDevice.connect(control.agentUrl, deviceToken);

@@ -116,7 +116,7 @@ export class DeviceModel {
       case "pin":
         return await this.#script(cut, fault, "pin", event.to);
       case "install":
-        rig.handOver(rig.path("layouts", event.version), { again: true });
+        rig.handOver(rig.path("layouts", event.version), { again: true, deployment: "dep_1" });
         return await this.#inProcess(cut, fault, (disk) => rig.handle(disk));
       case "confirm":
         rig.ask({ action: "confirm", version: event.version });

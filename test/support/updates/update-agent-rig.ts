@@ -10,19 +10,22 @@ import { PartStore } from "../../../src/agent/download/part-store.ts";
 import type { Traffic } from "../../../src/agent/ledger/ledger.ts";
 import { OPEN_GATE } from "../../../src/agent/ledger/pull-gate.ts";
 import { createRegistryClient } from "../../../src/agent/registry/oci-client.ts";
-import { openStore } from "../../../src/agent/store/open-store.ts";
-import type { AgentStore } from "../../../src/agent/store/store.ts";
+import { storeOnTrial } from "../../../src/agent/daemon/agent-updates.ts";
+import { type OpenedStore, openStore } from "../../../src/agent/store/open-store.ts";
+import { type AgentStore, StoreError } from "../../../src/agent/store/store.ts";
 import { AgentUpdates, type UpdateServices } from "../../../src/agent/updates/agent-updates.ts";
 import type { DeployOptions } from "../../../src/protocol/apps/deploy-request.ts";
 import type { EventContent } from "../../../src/protocol/deployments/deployment-event.ts";
 import { captureLogText } from "../captured-log.ts";
-import { FakeClock } from "../fake-clock.ts";
 import type { Certificate } from "../link/certificates.ts";
+import { FakeClock } from "../fake-clock.ts";
 import { MemoryRegistry } from "../registry/memory-registry.ts";
 import { waitFor } from "../wait-for.ts";
 import { UpdateRig } from "./update-rig.ts";
 
 const random = (): number => 0;
+/** More than the launcher starts a version that ends. */
+const MAX_STARTS = 6;
 const OPTIONS = { baseMs: 1, maxMs: 1, patienceMs: 60_000 };
 
 interface ManifestOfLayout {
@@ -40,7 +43,6 @@ export class UpdateAgentRig implements AsyncDisposable {
   readonly device: UpdateRig;
   readonly registry: MemoryRegistry;
   readonly clock = new FakeClock();
-  readonly store: AgentStore;
   readonly traffic: Traffic[] = [];
   /** Requests for layers. */
   layerRequests = 0;
@@ -49,6 +51,7 @@ export class UpdateAgentRig implements AsyncDisposable {
   updates: AgentUpdates;
   isWorking = false;
   services: Partial<UpdateServices> = {};
+  #opened: OpenedStore;
   readonly #log = captureLogText();
   /** By digest. */
   readonly #layers = new Set<string>();
@@ -59,10 +62,7 @@ export class UpdateAgentRig implements AsyncDisposable {
     this.device = device;
     this.registry = registry;
     this.#owned = owned;
-    const { logger } = captureLogText();
-    this.store = owned.use(
-      openStore({ directory: device.path("state"), clock: this.clock, logger, bootId: "boot" }).store,
-    );
+    this.#opened = this.#openStore("package");
     writeFileSync(device.path("package/edge-agent.mjs"), "");
     this.updates = new AgentUpdates(this.#servicesOf("package"));
   }
@@ -81,6 +81,10 @@ export class UpdateAgentRig implements AsyncDisposable {
     );
     rig = new UpdateAgentRig(device, registry, owned);
     return rig;
+  }
+
+  get store(): AgentStore {
+    return this.#opened.store;
   }
 
   onRequest(request: IncomingMessage, response: ServerResponse): boolean {
@@ -170,11 +174,56 @@ export class UpdateAgentRig implements AsyncDisposable {
   /** Ends the agent's process, and starts the version that the launcher starts. @returns it */
   async restart(): Promise<string> {
     await this.updates[Symbol.asyncDispose]();
+    const version = await this.#startVersion();
+    this.#resume(version);
+    return version;
+  }
+
+  /**
+   * Ends the agent's process, and changes what it has stored. Starts a version as the launcher does, again and again, until one can
+   * open its store. @returns the versions that were started
+   */
+  async restartAfter(change: () => void): Promise<string[]> {
+    await this.updates[Symbol.asyncDispose]();
+    this.store[Symbol.dispose]();
+    change();
+    const started: string[] = [];
+    for (;;) {
+      const version = await this.#startVersion();
+      started.push(version);
+      try {
+        this.#opened = this.#openStore(version);
+      } catch (error) {
+        if (error instanceof StoreError && started.length < MAX_STARTS) continue;
+        throw error;
+      }
+      this.#resume(version);
+      return started;
+    }
+  }
+
+  async #startVersion(): Promise<string> {
     const version = await this.device.start();
-    if (version !== "package") writeFileSync(this.device.path("releases", version, "edge-agent.mjs"), "");
+    if (version !== "package") writeFileSync(this.#programOf(version), "");
+    return version;
+  }
+
+  #resume(version: string): void {
     this.updates = new AgentUpdates(this.#servicesOf(version));
     this.updates.resume();
-    return version;
+  }
+
+  #openStore(version: string): OpenedStore {
+    const places = { releasesFolder: this.device.path("releases"), program: this.#programOf(version) };
+    const { logger } = captureLogText();
+    const directory = this.device.path("state");
+    return openStore({ directory, clock: this.clock, logger, bootId: "boot", trial: storeOnTrial(places) });
+  }
+
+  #programOf(version: string): string {
+    return version === "package"
+      ? this.device.path("package/edge-agent.mjs")
+      : this.device.path("releases", version, "edge-agent.mjs");
   }
 
   #servicesOf(running: string): UpdateServices {
@@ -205,13 +254,11 @@ export class UpdateAgentRig implements AsyncDisposable {
       locate: ({ image = "" }) => Promise.resolve({ reference: image, auth: undefined }),
       readKeys: () => readTrustedKeys(keysFolder(folders), process.getuid?.() ?? 0),
       isWorking: () => this.isWorking,
+      isRebuilding: () => this.#opened.rebuild.isSet,
       settings: { mayDowngrade: false, trialS: 900 },
       ...folders,
       stateDir: device.path("state"),
-      program:
-        running === "package"
-          ? device.path("package/edge-agent.mjs")
-          : device.path("releases", running, "edge-agent.mjs"),
+      program: this.#programOf(running),
       architecture: "amd64",
       clock,
       random,
@@ -222,6 +269,7 @@ export class UpdateAgentRig implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.updates[Symbol.asyncDispose]();
+    this.store[Symbol.dispose]();
     await this.#owned[Symbol.asyncDispose]();
   }
 }

@@ -228,6 +228,7 @@ describe("the updater, which trusts only signatures", () => {
     '{"id":"1"}',
     '{"id":"../x","action":"install"}',
     '{"id":"1","action":"rm"}',
+    '{"id":"1","action":"install","deployment":"dep_1\\n2.0.0 dep_2 2"}',
     "x".repeat(5_000),
   ])("refuses the request %.40j", async (text) => {
     await hand(NEXT);

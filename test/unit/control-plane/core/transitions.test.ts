@@ -133,6 +133,17 @@ describe("events of the device", () => {
     expect(replyToEvent(held, running)).toBe("acknowledge");
   });
 
+  test("the final one is taken also from a device that has lost its store and numbers its events anew", () => {
+    const held = applyChange(
+      receivedDeployment(),
+      applyDeviceEvent(receivedDeployment(), { ...running, device_seq: 7 }, T0, 1),
+    );
+    expect(applyDeviceEvent(held, running, T0, 2)).toBeUndefined();
+    const ended = applyChange(held, applyDeviceEvent(held, failure, T0, 2));
+    expect(factsOf(ended)).toMatchObject({ status: "Fail", code: "ImagePullBackOff", lastDeviceSeq: 7 });
+    expect(applyDeviceEvent(ended, failure, T0, 2)?.event).toBeUndefined();
+  });
+
   test("are dated by their age, but not before the event they follow", () => {
     const deployment = receivedDeployment();
     const date = (age_ms: number): number | undefined =>

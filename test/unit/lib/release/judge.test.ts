@@ -10,6 +10,7 @@ const NOTHING: ReleasesState = {
   trial: undefined,
   pin: undefined,
   setAside: new Map(),
+  deployment: undefined,
 };
 const TRIAL = { version: "1.5.0", starts: 1, attempt: 1, ticks: 0, maxTicks: 30 };
 const FACTS: InstallFacts = {
