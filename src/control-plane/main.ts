@@ -20,6 +20,7 @@ import { readOperatorAccess } from "./config/sim-operators-config.ts";
 import { consoleUrlOf, describeSetUp, noteConsoleUrl } from "./accounts/set-up-code.ts";
 import { logStoreError } from "./store/unavailable.ts";
 import type { Metrics, MetricsOptions } from "./metrics/metrics.ts";
+import type { Observer } from "./metrics/observer.ts";
 import type { RunningServer } from "./server.ts";
 import type { PostgresOptions } from "./store/postgres/options.ts";
 import { openStore } from "./store/sqlite/open-store.ts";
@@ -34,22 +35,10 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
       ? await lockToServe(database.dataDir, options, resources)
       : (logger) => openWatched(database.options, logger);
   // Loaded lazily: the server takes longer to load than an administration command takes to run.
-  const [
-    { startServer },
-    { InProcessBus },
-    { openOperators },
-    { logOperators },
-    { OperatorPool },
-    { AccountOperators },
-    { StoredSimOperator },
-  ] = await Promise.all([
+  const [{ startServer }, { InProcessBus }, { logOperators }] = await Promise.all([
     import("./server.ts"),
     import("./bus/in-process-bus.ts"),
-    import("./sim-operator/sim-operators.ts"),
     import("./sim-operator/log-operators.ts"),
-    import("./sim-operator/operator-pool.ts"),
-    import("./sim-operator/account-operators.ts"),
-    import("./sim-operator/stored-sim-operator.ts"),
   ]);
   const logger = await createLogger({ name: "edge-control", level: config.log_level, background: true });
   const store = resources.use(await open(logger));
@@ -63,8 +52,7 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
     messages.link.onRefused = () => metrics.observer.bounded("messages_of_instances");
   }
   await using _metrics = config.metrics_listen && (await metrics?.listen(config.metrics_listen, logger));
-  const pool = new OperatorPool(systemClock, metrics?.observer);
-  const access = readOperatorAccess(config.sim_operators);
+  const simOperators = await openSimOperators(config, store, sealer, metrics?.observer);
   // Before the server listens: a supervisor that sees it listen may stop it at once.
   const stopSignal = waitForStopSignal();
   const server = await startServer({
@@ -73,12 +61,7 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
     bus,
     link: messages?.link,
     ...(metrics && { metrics }),
-    simOperators: new AccountOperators({
-      store: store.simCredentials,
-      sealer,
-      others: openOperators(access, new StoredSimOperator(store.usage), pool),
-      pool,
-    }),
+    simOperators,
     sealer,
     images: await openImages(config),
     clock: systemClock,
@@ -89,6 +72,20 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
     noteConsoleUrl(config, consoleUrl);
     await announceSetUp(consoleUrl, store, logger);
   });
+}
+
+/** The SIM operators of accounts, and those of the configuration for the others. */
+async function openSimOperators(config: Config, store: Store, sealer: Sealer, observer: Observer | undefined) {
+  const [{ openOperators }, { OperatorPool }, { AccountOperators }, { StoredSimOperator }] = await Promise.all([
+    import("./sim-operator/sim-operators.ts"),
+    import("./sim-operator/operator-pool.ts"),
+    import("./sim-operator/account-operators.ts"),
+    import("./sim-operator/stored-sim-operator.ts"),
+  ]);
+  const pool = new OperatorPool(systemClock, observer);
+  const access = readOperatorAccess(config.sim_operators);
+  const others = openOperators(access, new StoredSimOperator(store.usage), pool);
+  return new AccountOperators({ store: store.simCredentials, sealer, others, pool });
 }
 
 /** Reports the life of a server that listens to the service manager, and stops it at the signal. */

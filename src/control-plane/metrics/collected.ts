@@ -73,81 +73,88 @@ export function registerCollected({ registry, store, bus, clock, logger, countDe
 /** What costs a query. Read at most every `STORE_FIGURES_MS`; while that fails, the last ones stay. */
 function registerStoreFigures({
   registry,
-  store: { statistics, members, agentReleases },
+  store,
   clock,
   logger,
 }: Pick<CollectedOptions, "registry" | "store" | "clock" | "logger">): void {
-  const registers = [registry];
   let readAt = -Infinity;
   let reading: Promise<void> | undefined;
-  // Each of the two is asked for by itself.
-  const collect = async (): Promise<void> => {
+  // Each of the figures is asked for by itself.
+  const gauges = storeGauges(registry, async () => {
     if (clock.monotonic() - readAt >= STORE_FIGURES_MS) {
       readAt = clock.monotonic();
-      reading = read();
+      reading = readFigures(store, gauges).catch((error: unknown) => {
+        logger.warn({ err: error }, "cannot read the store's figures for the metrics");
+      });
     }
     await reading;
+  });
+}
+
+function storeGauges(registry: Registry, collect: () => Promise<void>) {
+  const registers = [registry];
+  return {
+    size: new Gauge({
+      name: "edge_control_store_size_bytes",
+      help: "Size of the database's file and of its write-ahead log (wal), if the service has them.",
+      labelNames: ["file"],
+      registers,
+      collect,
+    }),
+    unfinished: new Gauge({
+      name: "edge_control_deployments_unfinished",
+      help: `Deployments without an end, of all instances, by what they wait for. At most ${STORE_FIGURES_MS / 1000} s old.`,
+      labelNames: ["state"],
+      registers,
+      collect,
+    }),
+    fleetMembers: new Gauge({
+      name: "edge_control_fleet_members",
+      help: `Members of all fleets by how they are, as judged from what their devices report. At most ${STORE_FIGURES_MS / 1000} s old.`,
+      labelNames: ["state"],
+      registers,
+      collect,
+    }),
+    devices: new Gauge({
+      name: "edge_control_devices",
+      help: `Devices that have connected, by the version of their agent: the ${SHOWN_VERSIONS} most frequent ones, and other. At most ${STORE_FIGURES_MS / 1000} s old.`,
+      labelNames: ["agent_version"],
+      registers,
+      collect,
+    }),
+    behind: new Gauge({
+      name: "edge_control_devices_behind",
+      help: `Devices whose agent is older than the newest release that the service serves. At most ${STORE_FIGURES_MS / 1000} s old.`,
+      registers,
+      collect,
+    }),
   };
-  const size = new Gauge({
-    name: "edge_control_store_size_bytes",
-    help: "Size of the database's file and of its write-ahead log (wal), if the service has them.",
-    labelNames: ["file"],
-    registers,
-    collect,
-  });
-  const unfinished = new Gauge({
-    name: "edge_control_deployments_unfinished",
-    help: `Deployments without an end, of all instances, by what they wait for. At most ${STORE_FIGURES_MS / 1000} s old.`,
-    labelNames: ["state"],
-    registers,
-    collect,
-  });
-  const fleetMembers = new Gauge({
-    name: "edge_control_fleet_members",
-    help: `Members of all fleets by how they are, as judged from what their devices report. At most ${STORE_FIGURES_MS / 1000} s old.`,
-    labelNames: ["state"],
-    registers,
-    collect,
-  });
-  const devices = new Gauge({
-    name: "edge_control_devices",
-    help: `Devices that have connected, by the version of their agent: the ${SHOWN_VERSIONS} most frequent ones, and other. At most ${STORE_FIGURES_MS / 1000} s old.`,
-    labelNames: ["agent_version"],
-    registers,
-    collect,
-  });
-  const behind = new Gauge({
-    name: "edge_control_devices_behind",
-    help: `Devices whose agent is older than the newest release that the service serves. At most ${STORE_FIGURES_MS / 1000} s old.`,
-    registers,
-    collect,
-  });
-  const read = async (): Promise<void> => {
-    try {
-      const [counts, sizes, states, versions, releases] = await Promise.all([
-        statistics.countUnfinished(),
-        statistics.sizes(),
-        members.countAllStates(),
-        statistics.countAgentVersions(MAX_VERSIONS),
-        agentReleases.listReleases(),
-      ]);
-      // Versions that no device has any more are no label.
-      devices.reset();
-      for (const [version, count] of shownVersions(versions)) devices.set({ agent_version: version }, count);
-      behind.set(
-        countBehind(
-          versions,
-          releases.map(({ version }) => version),
-        ),
-      );
-      for (const state of memberStateSchema.options) fleetMembers.set({ state }, states.get(state) ?? 0);
-      for (const state of UNFINISHED_STATES) unfinished.set({ state }, counts.get(state) ?? 0);
-      if (sizes) size.set({ file: "database" }, sizes.database);
-      if (sizes?.wal !== undefined) size.set({ file: "wal" }, sizes.wal);
-    } catch (error) {
-      logger.warn({ err: error }, "cannot read the store's figures for the metrics");
-    }
-  };
+}
+
+async function readFigures(
+  { statistics, members, agentReleases }: CollectedOptions["store"],
+  { size, unfinished, fleetMembers, devices, behind }: ReturnType<typeof storeGauges>,
+): Promise<void> {
+  const [counts, sizes, states, versions, releases] = await Promise.all([
+    statistics.countUnfinished(),
+    statistics.sizes(),
+    members.countAllStates(),
+    statistics.countAgentVersions(MAX_VERSIONS),
+    agentReleases.listReleases(),
+  ]);
+  // Versions that no device has any more are no label.
+  devices.reset();
+  for (const [version, count] of shownVersions(versions)) devices.set({ agent_version: version }, count);
+  behind.set(
+    countBehind(
+      versions,
+      releases.map(({ version }) => version),
+    ),
+  );
+  for (const state of memberStateSchema.options) fleetMembers.set({ state }, states.get(state) ?? 0);
+  for (const state of UNFINISHED_STATES) unfinished.set({ state }, counts.get(state) ?? 0);
+  if (sizes) size.set({ file: "database" }, sizes.database);
+  if (sizes?.wal !== undefined) size.set({ file: "wal" }, sizes.wal);
 }
 
 /**

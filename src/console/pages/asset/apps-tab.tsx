@@ -73,7 +73,6 @@ function AppCard({ assetId, app }: Props): ReactNode {
   const mayDeploy = usePermission("apps.deploy");
   const mayReadLogs = usePermission("logs.read");
   const path = `/assets/${assetId}/apps/${encodeURIComponent(app.name)}`;
-  const last = app.last_deployment;
   return (
     <>
       <Group justify="space-between" wrap="nowrap" align="start">
@@ -82,55 +81,7 @@ function AppCard({ assetId, app }: Props): ReactNode {
         </Title>
         <AppState state={app.state} />
       </Group>
-      <dl className={classes.facts}>
-        <dt>Image</dt>
-        <dd>
-          <SafeText text={app.image} max={MAX_SHOWN_LENGTH} />
-        </dd>
-        {app.fleet && (
-          <>
-            <dt>Fleet</dt>
-            <dd>
-              <Link to={`/fleets/${encodeURIComponent(app.fleet.name)}`}>
-                <SafeText text={app.fleet.name} max={63} />
-              </Link>
-              , revision {app.fleet.revision}
-              {app.fleet.is_changed && ", changed since"}
-            </dd>
-          </>
-        )}
-        {app.paused !== undefined && (
-          <>
-            <dt>Not repaired</dt>
-            <dd>
-              <SafeText text={app.paused} max={MAX_SHOWN_LENGTH} />
-            </dd>
-          </>
-        )}
-        <dt>Since</dt>
-        <dd>{app.since === null ? "not known" : <Age at={app.since} />}</dd>
-        <dt>Restarts</dt>
-        <dd>{app.restarts ?? "not known"}</dd>
-        <dt>Ports</dt>
-        <dd>{portsOf(app)}</dd>
-        {last && (
-          <>
-            <dt>Last change</dt>
-            <dd>
-              <Link to={`/assets/${assetId}/deployments/${last.deployment_id}`}>
-                {last.action}
-                {last.status === "Fail" ? ` failed${last.code === undefined ? "" : `: ${last.code}`}` : ""}
-              </Link>
-              {last.finished_at !== null && (
-                <>
-                  {" "}
-                  <Age at={last.finished_at} />
-                </>
-              )}
-            </dd>
-          </>
-        )}
-      </dl>
+      <AppFacts assetId={assetId} app={app} />
       <Group gap="xs" mt="auto">
         {mayReadLogs && (
           <Button component={Link} to={`${path}/log`} size="xs" variant="default">
@@ -147,6 +98,61 @@ function AppCard({ assetId, app }: Props): ReactNode {
         )}
       </Group>
     </>
+  );
+}
+
+function AppFacts({ assetId, app }: Props): ReactNode {
+  const last = app.last_deployment;
+  return (
+    <dl className={classes.facts}>
+      <dt>Image</dt>
+      <dd>
+        <SafeText text={app.image} max={MAX_SHOWN_LENGTH} />
+      </dd>
+      {app.fleet && (
+        <>
+          <dt>Fleet</dt>
+          <dd>
+            <Link to={`/fleets/${encodeURIComponent(app.fleet.name)}`}>
+              <SafeText text={app.fleet.name} max={63} />
+            </Link>
+            , revision {app.fleet.revision}
+            {app.fleet.is_changed && ", changed since"}
+          </dd>
+        </>
+      )}
+      {app.paused !== undefined && (
+        <>
+          <dt>Not repaired</dt>
+          <dd>
+            <SafeText text={app.paused} max={MAX_SHOWN_LENGTH} />
+          </dd>
+        </>
+      )}
+      <dt>Since</dt>
+      <dd>{app.since === null ? "not known" : <Age at={app.since} />}</dd>
+      <dt>Restarts</dt>
+      <dd>{app.restarts ?? "not known"}</dd>
+      <dt>Ports</dt>
+      <dd>{portsOf(app)}</dd>
+      {last && (
+        <>
+          <dt>Last change</dt>
+          <dd>
+            <Link to={`/assets/${assetId}/deployments/${last.deployment_id}`}>
+              {last.action}
+              {last.status === "Fail" ? ` failed${last.code === undefined ? "" : `: ${last.code}`}` : ""}
+            </Link>
+            {last.finished_at !== null && (
+              <>
+                {" "}
+                <Age at={last.finished_at} />
+              </>
+            )}
+          </dd>
+        </>
+      )}
+    </dl>
   );
 }
 
