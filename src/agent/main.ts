@@ -1,5 +1,6 @@
+import { errorText } from "../lib/error-text.ts";
+import { sanitizeLine } from "../lib/terminal/sanitize.ts";
 import { EXIT } from "./cli/exit-code.ts";
-import { fail } from "./cli/fail.ts";
 import { createProgram } from "./program.ts";
 import { MEASURE_COMMAND } from "./telemetry/command.ts";
 
@@ -20,5 +21,12 @@ try {
   }
   await program.parseAsync();
 } catch (error) {
-  fail("edge-agent", error);
+  fail(error);
+}
+
+/** Prints an error to standard error in one line, and makes the process exit with 1. */
+function fail(error: unknown): void {
+  const message = errorText(error);
+  process.stderr.write(`edge-agent: ${sanitizeLine(message.replaceAll(/\s*\n\s*/g, " "))}\n`);
+  process.exitCode = 1;
 }

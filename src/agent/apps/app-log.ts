@@ -6,10 +6,10 @@ import type { AppRecord } from "../core/records.ts";
 import { LogCursor } from "../core/logs/cursor.ts";
 import type { ContainerState, Engine, LogLine, LogRequest } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
+import { toReportedLine } from "../engine/mask-log-lines.ts";
 import type { PreviousLogs } from "../store/previous-logs.ts";
 import { findAppContainer } from "./find-app-container.ts";
 import { readPreviousLog } from "./previous-log.ts";
-import { toReportedLine } from "./reported-line.ts";
 import { StallWatch } from "./stall-watch.ts";
 
 /** How often a container that is not running is inspected, in milliseconds. */

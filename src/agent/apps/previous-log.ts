@@ -4,9 +4,9 @@ import { declaredSecretsOf } from "../core/app/secrets.ts";
 import type { AppRecord } from "../core/records.ts";
 import { nanoseconds, previousRunsUntil } from "../core/logs/time.ts";
 import type { ContainerState, LogLine, LogRequest } from "../engine/engine.ts";
+import { toReportedLine } from "../engine/mask-log-lines.ts";
 import type { AppLogBatch, AppLogEnd, AppLogRequest, AppLogSource } from "./app-log.ts";
 import { findAppContainer } from "./find-app-container.ts";
-import { toReportedLine } from "./reported-line.ts";
 
 /**
  * Reads what an app wrote before its present run, oldest first: what was kept of the container before, and earlier runs of

@@ -1,4 +1,5 @@
 import { SecretMasker, maskTokens } from "../../lib/redact.ts";
+import { printable } from "../core/logs/text.ts";
 import { type LogLine, MAX_LINE_LENGTH } from "./log.ts";
 
 /**
@@ -12,6 +13,16 @@ export function maskLogLine(
   isFirst: boolean,
 ) {
   return maskTokens(masker.mask(text, { atEnd: truncated, atStart: isFirst }));
+}
+
+/**
+ * Masks secrets in a line of an app's output, and replaces control characters.
+ *
+ * @param isFirst whether it is the first line of its stream: see `maskLogLine`
+ */
+export function toReportedLine(line: LogLine, masker: SecretMasker, isFirst: boolean): LogLine {
+  const { stream, time, truncated } = line;
+  return { stream, time, text: printable(maskLogLine(line, masker, isFirst)), truncated };
 }
 
 /**
