@@ -93,10 +93,6 @@ async function readDeviceWithoutDaemon({ readConfig, io }: Context): Promise<Dev
       store,
       clock,
       diskReserveBytes: config.deploy.disk_reserve_bytes,
-      isBusy: () => false,
-      heldFor: () => undefined,
-      repairFailure: () => undefined,
-      createPolicyCheck: () => async () => undefined,
     };
     const { readDeviceStatus } = await import("../local/device-status.ts");
     return await readDeviceStatus(sources, io.interrupted);

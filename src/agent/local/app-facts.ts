@@ -30,7 +30,7 @@ export async function gatherAppFacts(
   sources: DeviceStatusSources,
   signal: AbortSignal,
 ): Promise<AppFacts | undefined> {
-  const { store, clock } = sources;
+  const { store, clock, daemon } = sources;
   const app = store.apps().find((record) => record.name === name);
   const history = store.history(MAX_HISTORY_ENTRIES).filter((entry) => entry.app === name);
   const deploying = pendingDeployments(store).find((deployment) => deployment.app === name) ?? null;
@@ -38,7 +38,7 @@ export async function gatherAppFacts(
   using limit = deadline(clock, ENGINE_TIMEOUT_MS, signal);
   const seen = app ? await readEngineFacts(app, sources, limit.signal) : NO_ENGINE_FACTS;
   signal.throwIfAborted();
-  const held = sources.heldFor(name);
+  const held = daemon?.heldFor(name);
   return {
     name,
     deployed: app ? deployed(app) : null,
@@ -46,7 +46,7 @@ export async function gatherAppFacts(
     foreign: foreignText(app?.changed) ?? null,
     failed_disk: (app && findFailedDisk(app.spec, await sources.host.readMounts())) ?? null,
     held: held ? heldText(held) : null,
-    not_repaired: sources.repairFailure(name) ?? null,
+    not_repaired: daemon?.repairFailure(name) ?? null,
     deploying,
     last_deployment: history.findLast((entry) => entry.kind === "deployment" && !entry.dry_run) ?? null,
     last_repair: history.findLast(({ kind }) => kind === "repair") ?? null,
@@ -85,7 +85,7 @@ async function readEngineFacts(
     const [container, image, forbidden = null] = await Promise.all([
       findAppContainer(app, engine, signal),
       engine.inspectImage(app.imageId, signal),
-      sources.createPolicyCheck()(app, signal),
+      sources.daemon?.createPolicyCheck()(app, signal),
     ]);
     const secrets = declaredSecretsOf(app.spec, (id) => sources.store.fileContent(id)?.toString());
     // Engines do not show the log of a container that they could not remove.

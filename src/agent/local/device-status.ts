@@ -26,6 +26,12 @@ export interface DeviceStatusSources {
   readonly dataRoot: (signal: AbortSignal) => Promise<string>;
   /** Bytes. */
   readonly diskReserveBytes: number;
+  /** What the daemon knows; absent without one. */
+  readonly daemon?: DaemonKnowledge | undefined;
+}
+
+/** What only the running daemon knows of the apps. */
+export interface DaemonKnowledge {
   /** Whether a deployment works on the app. */
   readonly isBusy: (app: string) => boolean;
   /** Why an app that does not run is not brought back yet. */
@@ -33,8 +39,10 @@ export interface DeviceStatusSources {
   /** Why an app could not be brought back when that was tried last. */
   readonly repairFailure: (app: string) => string | undefined;
   /** Returns a function that describes the policy rule an app violates, judged by the current state of the machine. */
-  readonly createPolicyCheck: () => (app: AppRecord, signal: AbortSignal) => Promise<string | undefined>;
+  readonly createPolicyCheck: () => PolicyCheck;
 }
+
+type PolicyCheck = (app: AppRecord, signal: AbortSignal) => Promise<string | undefined>;
 
 /**
  * Reads the status of engine, disk, apps and pending deployments. Errors of the engine are part of the status. Rejects
@@ -43,7 +51,7 @@ export interface DeviceStatusSources {
 export async function readDeviceStatus(sources: DeviceStatusSources, signal: AbortSignal): Promise<DeviceStatus> {
   using limit = deadline(sources.clock, ENGINE_TIMEOUT_MS, signal);
   const apps = sources.store.apps();
-  const findDenial = sources.createPolicyCheck();
+  const findDenial = sources.daemon?.createPolicyCheck();
   const mounts = await sources.host.readMounts();
   const [engine, summaries] = await Promise.all([
     readEngineStatus(sources, limit.signal),
@@ -67,8 +75,8 @@ async function readEngineStatus(
   }
 }
 
-type AppSources = Omit<DeviceStatusSources, "createPolicyCheck"> & {
-  readonly findDenial: ReturnType<DeviceStatusSources["createPolicyCheck"]>;
+type AppSources = DeviceStatusSources & {
+  readonly findDenial: PolicyCheck | undefined;
   readonly mounts: readonly MountEntry[];
 };
 
@@ -83,22 +91,23 @@ async function summarize(app: AppRecord, sources: AppSources, signal: AbortSigna
   try {
     const [container, forbidden] = await Promise.all([
       findAppContainer(app, sources.engine, signal),
-      sources.findDenial(app, signal),
+      sources.findDenial?.(app, signal),
     ]);
-    const held = sources.heldFor(app.name);
+    const { daemon } = sources;
+    const held = daemon?.heldFor(app.name);
     const isUp = container?.status === "running";
     const missingDevices = isUp ? [] : await findMissingDevices(spec, sources.host);
     const failedDisk = findFailedDisk(spec, sources.mounts);
     const other = failedDisk === undefined ? foreignText(app.changed) : failedDiskText(failedDisk);
     const { state, trouble = other ?? null } = appState({
       container: container && { ...container, runsForMs: runsFor(container.startedAt, sources.clock.timeOfDay()) },
-      isBusy: sources.isBusy(app.name),
+      isBusy: daemon?.isBusy(app.name) ?? false,
       desired: app.desired,
       forbidden,
       restartPolicy: spec.restart_policy,
       held: held && heldText(held),
       missingDevices,
-      notRepaired: sources.repairFailure(app.name),
+      notRepaired: daemon?.repairFailure(app.name),
     });
     const [restarts, started_at] = [container?.restartCount ?? null, container?.startedAt ?? null];
     return { ...common, state, trouble, restarts, started_at };

@@ -130,15 +130,17 @@ function statusSourcesOf({ services, deployments, faults }: LocalAgent): DeviceS
   return {
     ...services,
     diskReserveBytes: services.config.diskReserveBytes,
-    isBusy: (app) => deployments.isBusy(app),
-    heldFor: (app) => services.crashGuard.heldFor(app),
-    repairFailure: (app) => faults.repair(app),
-    createPolicyCheck: () => {
-      const now = snapshotServices(services);
-      return async ({ spec }, signal) => {
-        const found = await findAppPolicyViolation(now, spec, { phase: "run", order: INSTALLED_ORDER }, signal);
-        return found?.isUnresolved ? undefined : found?.message;
-      };
+    daemon: {
+      isBusy: (app) => deployments.isBusy(app),
+      heldFor: (app) => services.crashGuard.heldFor(app),
+      repairFailure: (app) => faults.repair(app),
+      createPolicyCheck: () => {
+        const now = snapshotServices(services);
+        return async ({ spec }, signal) => {
+          const found = await findAppPolicyViolation(now, spec, { phase: "run", order: INSTALLED_ORDER }, signal);
+          return found?.isUnresolved ? undefined : found?.message;
+        };
+      },
     },
   };
 }

@@ -27,15 +27,7 @@ describe("an app whose device is gone", () => {
   it("says which one, instead of how its last run ended", async () => {
     const { rig, reconciler } = await unplugged();
     await using _rig = rig;
-    const sources = {
-      ...rig.services,
-      diskReserveBytes: 0,
-      isBusy: () => false,
-      heldFor: () => undefined,
-      repairFailure: () => undefined,
-      createPolicyCheck: () => async () => undefined,
-    };
-    const { apps } = await readDeviceStatus(sources, signal);
+    const { apps } = await readDeviceStatus({ ...rig.services, diskReserveBytes: 0 }, signal);
     expect(apps).toMatchObject([{ state: "stopped", trouble: `its device file ${DEVICE} is not there` }]);
     await reconciler.reconcile(signal);
     expect(rig.store.history(1)).toMatchObject([

@@ -134,10 +134,12 @@ describe("an engine that has lost its rules", () => {
     const sources = {
       ...rig.services,
       diskReserveBytes: 0,
-      isBusy: () => false,
-      heldFor: () => undefined,
-      repairFailure: (app: string) => apps.reconciler.failureOf(app),
-      createPolicyCheck: () => async () => undefined,
+      daemon: {
+        isBusy: () => false,
+        heldFor: () => undefined,
+        repairFailure: (app: string) => apps.reconciler.failureOf(app),
+        createPolicyCheck: () => async () => undefined,
+      },
     };
     const trouble = async () => (await readDeviceStatus(sources, signal)).apps[0]?.trouble;
     const failure = rig.engine.faults.fail("startContainer", new EngineError("rules_lost", LOST), { times: 99 });
