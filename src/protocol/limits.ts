@@ -35,5 +35,8 @@ export const DEFAULT_DEPLOYMENT_TIMEOUT_MS = 15 * 60_000;
 /** Maximum number of items in one page of a list of the API. */
 export const MAX_PAGE_SIZE = 200;
 
+/** How many there are where the request does not say. */
+export const DEFAULT_PAGE_SIZE = 50;
+
 /** Maximum length of a cursor, which holds the filters of its list. */
 export const MAX_CURSOR_LENGTH = 8192;

@@ -14,7 +14,7 @@ export function idempotencyHeaders(scope: string, others: z.ZodObject = z.looseO
       .regex(/^[\x21-\x7e]{1,255}$/, "must be 1 to 255 visible ASCII characters")
       .optional()
       .meta({
-        description: `Makes the request safe to repeat: 1 to 255 visible ASCII characters of the client's choice. ${scope}`,
+        description: `Makes the request safe to repeat: 1 to 255 visible ASCII characters. ${scope}`,
         examples: ["7f9c2ba4-e88f-4273-a5c1-0b1f9d2d3c5e"],
       }),
   });

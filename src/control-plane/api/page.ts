@@ -1,7 +1,5 @@
+import { DEFAULT_PAGE_SIZE } from "../../protocol/limits.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../core/cursor.ts";
-
-/** Number of entries in a page without `limit`. */
-const DEFAULT_PAGE_SIZE = 50;
 
 interface Listed {
   /** Unix seconds. */

@@ -8,9 +8,8 @@ import {
   serialNumberSchema,
 } from "./asset.ts";
 import { attentionReasonSchema } from "./attention.ts";
-import { booleanString, cursorSchema, integerString, MAX_UNIX_SECONDS } from "../values/scalars.ts";
+import { booleanString, cursorSchema, integerString, MAX_UNIX_SECONDS, pageSizeSchema } from "../values/scalars.ts";
 import { selectorSchema } from "../fleets/selector.ts";
-import { MAX_PAGE_SIZE } from "../limits.ts";
 import { networkGroupSchema, proSimRegistrationSchema, superSimRegistrationSchema } from "./sim.ts";
 
 /** What is said of an asset that is registered. */
@@ -100,21 +99,13 @@ export const legacySimUpdateSchema = z
   .meta({ id: "LegacySimUpdate", deprecated: true, minProperties: 1, examples: [{ status: "inactive" }] });
 export type LegacySimUpdate = z.output<typeof legacySimUpdateSchema>;
 
-/** Number of assets in a page without `limit`. */
-export const DEFAULT_PAGE_SIZE = 50;
-
 /** Orders of a list of assets. */
 const ASSET_ORDERS = ["created_at", "-created_at", "updated_at", "-updated_at"] as const;
 export type AssetOrder = (typeof ASSET_ORDERS)[number];
 
 /** Query of Get Assets. */
 export const assetListQuerySchema = z.strictObject({
-  limit: integerString(1, MAX_PAGE_SIZE)
-    .optional()
-    .meta({
-      description: `Assets per page, 1 to ${MAX_PAGE_SIZE}; ${DEFAULT_PAGE_SIZE} by default.`,
-      examples: [50],
-    }),
+  limit: pageSizeSchema.optional(),
   cursor: cursorSchema.optional(),
   status: assetListItemSchema.shape.status.optional(),
   type: z.string().max(64).optional().meta({ description: "Only assets of exactly this type." }),

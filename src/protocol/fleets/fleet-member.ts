@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { MAX_PAGE_SIZE } from "../limits.ts";
 import { targetStateSchema, waitReasonSchema } from "./rollout.ts";
-import { cursorSchema, integerString, unixSeconds } from "../values/scalars.ts";
+import { cursorSchema, pageSizeSchema, unixSeconds } from "../values/scalars.ts";
 
 export const memberStateSchema = z
   .enum(["current", "updating", "waiting", "outdated", "drifted", "missing", "stopped_by_hand", "held", "conflict"])
@@ -125,9 +124,7 @@ const states = z
 
 /** Query of Get Members. */
 export const memberListQuerySchema = z.strictObject({
-  limit: integerString(1, MAX_PAGE_SIZE)
-    .optional()
-    .meta({ description: `Members per page, 1 to ${MAX_PAGE_SIZE}; 50 by default.` }),
+  limit: pageSizeSchema.optional(),
   cursor: cursorSchema.optional(),
   state: states.optional(),
 });

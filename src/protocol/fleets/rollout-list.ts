@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { MAX_PAGE_SIZE } from "../limits.ts";
 import { rolloutSchema, targetSchema, type TargetState, targetStateSchema } from "./rollout.ts";
-import { booleanString, cursorSchema, integerString } from "../values/scalars.ts";
+import { booleanString, cursorSchema, integerString, pageSizeSchema } from "../values/scalars.ts";
 
 const nextCursor = z.string().nullable().meta({ description: "Cursor of the next page; `null` on the last one." });
 
@@ -36,9 +35,7 @@ const states = z
 
 /** Query of Get Targets. */
 export const targetListQuerySchema = z.strictObject({
-  limit: integerString(1, MAX_PAGE_SIZE)
-    .optional()
-    .meta({ description: `Targets per page, 1 to ${MAX_PAGE_SIZE}; 50 by default.` }),
+  limit: pageSizeSchema.optional(),
   cursor: cursorSchema.optional(),
   state: states.optional(),
   failed: booleanString().optional().meta({

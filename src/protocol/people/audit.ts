@@ -1,6 +1,12 @@
 import { z } from "zod";
-import { MAX_PAGE_SIZE } from "../limits.ts";
-import { anyObject, integerString, unixSeconds } from "../values/scalars.ts";
+import {
+  anyObject,
+  cursorSchema,
+  integerString,
+  MAX_UNIX_SECONDS,
+  pageSizeSchema,
+  unixSeconds,
+} from "../values/scalars.ts";
 
 /** Who acts: a user, an API key, the server's command line, a device, or the service itself. */
 const auditActorKindSchema = z.enum(["user", "key", "command_line", "device", "service"]);
@@ -42,14 +48,12 @@ export const auditLogSchema = z
   .meta({ id: "AuditLog" });
 export type AuditLog = z.output<typeof auditLogSchema>;
 
-const unixSecondsString = (description: string) => integerString(0, 253_402_300_799).optional().meta({ description });
+const unixSecondsString = (description: string) => integerString(0, MAX_UNIX_SECONDS).optional().meta({ description });
 
 /** Query of Get Audit Log. */
 export const auditQuerySchema = z.strictObject({
-  limit: integerString(1, MAX_PAGE_SIZE)
-    .optional()
-    .meta({ description: `Entries per page, 1 to ${MAX_PAGE_SIZE}; 50 by default.` }),
-  cursor: z.string().min(1).max(256).optional().meta({ description: "`next_cursor` of the previous page." }),
+  limit: pageSizeSchema.optional(),
+  cursor: cursorSchema.optional(),
   actor: z.string().min(1).max(128).optional().meta({ description: "Only entries of the actor with this id." }),
   action: z
     .string()

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { displayText } from "../values/sanitized-text.ts";
-import { MAX_PAGE_SIZE } from "../limits.ts";
 import { roleSchema } from "./principal.ts";
-import { cursorSchema, integerString, unixSeconds } from "../values/scalars.ts";
+import { cursorSchema, pageSizeSchema, unixSeconds } from "../values/scalars.ts";
 
 /** Longest address of a person, as in SMTP, in characters. */
 const MAX_EMAIL_LENGTH = 254;
@@ -136,9 +135,7 @@ export type UserList = z.output<typeof userListSchema>;
 
 /** Query of lists of users and keys. */
 export const pageQuerySchema = z.strictObject({
-  limit: integerString(1, MAX_PAGE_SIZE)
-    .optional()
-    .meta({ description: `Entries per page, 1 to ${MAX_PAGE_SIZE}; 50 by default.` }),
+  limit: pageSizeSchema.optional(),
   cursor: cursorSchema.optional(),
 });
 

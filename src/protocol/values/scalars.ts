@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { MAX_CURSOR_LENGTH } from "../limits.ts";
+import { DEFAULT_PAGE_SIZE, MAX_CURSOR_LENGTH, MAX_PAGE_SIZE } from "../limits.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** As many digits as the largest integer has that JSON parsers read exactly. */
@@ -20,7 +20,7 @@ export function unixSeconds(description: string) {
     .int()
     .min(0)
     .max(MAX_UNIX_SECONDS, NOT_SECONDS)
-    .meta({ description: `${description} Unix seconds, UTC.` });
+    .meta({ description: `${description} Unix seconds.` });
 }
 
 /** An integer in a query string. Digits only: `1e3`, ` 7` and `0x10` are not valid. */
@@ -39,6 +39,12 @@ export function integerString(min: number, max: number) {
 export const cursorSchema = z.string().min(1).max(MAX_CURSOR_LENGTH).meta({
   description:
     "`next_cursor` of the previous page. It holds the filters and the range of the list: leave them out, or repeat them.",
+});
+
+/** How many entries a page of a list has. */
+export const pageSizeSchema = integerString(1, MAX_PAGE_SIZE).meta({
+  description: `Entries per page, 1 to ${MAX_PAGE_SIZE}; ${DEFAULT_PAGE_SIZE} by default.`,
+  examples: [DEFAULT_PAGE_SIZE],
 });
 
 /** A boolean in a query string: `true` or `false`. */

@@ -30,6 +30,7 @@ const answer = (fields: Partial<Exchange>): string[] =>
 
 describe("the check of responses against the document", () => {
   const event = { status: "Running", message: "m", step: "pulling", deployment_id: "d", seq: 1, timestamp: 1 };
+  const CHALLENGED = { "x-request-id": "r", "www-authenticate": "Bearer" };
   const METHOD = '{"code":"MethodNotAllowed","message":"m"}';
   const stream = { method: "POST", url: "/v1/assets/x/edge/apps", contentType: "text/event-stream" };
 
@@ -47,6 +48,7 @@ describe("the check of responses against the document", () => {
       "headers that the document lists",
       { headers: { "x-request-id": "r", etag: 'W/"a"' }, requestHeaders: { "if-none-match": '"a"' } },
     ],
+    ["a refusal of any operation", { status: 401, headers: CHALLENGED, body: '{"code":"Unauthorized","message":"m"}' }],
     ["a stream that was cut", { ...stream, body: `data: ${JSON.stringify(event)}\n\ndata: {"sta` }],
   ])("passes %s", (_what, fields) => {
     expect(answer(fields)).toEqual([]);
@@ -62,6 +64,9 @@ describe("the check of responses against the document", () => {
     ["no JSON", { body: "hello" }],
     ["a status the document does not have", { status: 418 }],
     ["a code the endpoint does not have", { status: 422, body: '{"code":"AssetHasNoSim","message":"m"}' }],
+    ["a code of a refusal with another status", { status: 500, body: '{"code":"NotFound","message":"m"}' }],
+    ["a refusal of any operation that is none", { status: 409, body: '{"code":"Conflict","message":"m"}' }],
+    ["a success that it does not have", { status: 201 }],
     ["an address it does not have", { url: "/v2/assets" }],
     ["a method it does not have", { method: "PUT" }],
     ["a header that it lacks", { headers: { "x-request-id": "r", "x-total": "3" } }],

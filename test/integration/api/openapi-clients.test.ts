@@ -59,8 +59,7 @@ const responseBodies = (): Media[] =>
   );
 
 test("the document is small enough to be read by every client, page and generator", () => {
-  expect(text.length).toBeLessThan(460_000);
-  expect(text.length / [...operations()].length).toBeLessThan(3_550);
+  expect(text.length).toBeLessThan(400_000);
 });
 
 test("requests are closed: what the service refuses, a client sees beforehand", () => {
@@ -115,7 +114,7 @@ test("every example of a response fits its schema, and each refusal has one", ()
     const [method = "", path = ""] = name.split(" ");
     for (const [status, { content = {} }] of Object.entries(responses)) {
       for (const [type, { schema, examples = {} }] of Object.entries(content)) {
-        if (/^[45]/.test(status)) expect(Object.keys(examples), `${name} ${status}`).not.toEqual([]);
+        if (!/^[23]/.test(status)) expect(Object.keys(examples), `${name} ${status}`).not.toEqual([]);
         const schemaText = JSON.stringify(schema);
         const keys = ["paths", path, method.toLowerCase(), "responses", status, "content", type, "schema"];
         const pointer = keys.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
@@ -142,10 +141,7 @@ const codesWith = (header: string): ReadonlySet<string> =>
     ),
   );
 
-test("every refusal has the id of the request, and those with a pause or a challenge say so", () => {
-  for (const [name, { responses }] of operations())
-    for (const [status, { headers = {} }] of Object.entries(responses))
-      if (!/^[23]/.test(status)) expect(Object.keys(headers), `${name} ${status}`).toContain("X-Request-Id");
+test("refusals with a pause or a challenge say so", () => {
   expect([...codesWith("WWW-Authenticate")]).toContain("Unauthorized");
   const paused = codesWith("Retry-After");
   for (const [code, entry] of Object.entries(ERRORS))

@@ -4,6 +4,11 @@ import { Conformance, type OpenApiDocument } from "../../support/openapi/conform
 import { readDocument } from "../../support/openapi/read-document.ts";
 import { type ControlPlane, startControlPlane } from "../../support/control-plane.ts";
 
+interface Response {
+  readonly description: string;
+  readonly headers?: object;
+  readonly content?: Readonly<Record<string, { readonly examples?: object }>>;
+}
 interface Operation {
   readonly operationId?: string;
   readonly summary?: string;
@@ -11,7 +16,7 @@ interface Operation {
   readonly deprecated?: boolean;
   readonly "x-permission"?: string;
   readonly security?: readonly unknown[];
-  readonly responses: Readonly<Record<string, { readonly description: string; readonly headers?: object }>>;
+  readonly responses: Readonly<Record<string, Response>>;
 }
 
 let control: ControlPlane;
@@ -183,7 +188,7 @@ test("has every endpoint of the specification and the decisions", () => {
   ]);
 });
 
-test("every operation has an id, a summary and a tag, and documents the response to a wrong key", () => {
+test("every operation has an id, a summary, a tag, and an own refusal beside the general ones", () => {
   const names = new Set<string>();
   for (const [name, operation] of operations()) {
     expect(operation.summary, name).toBeTruthy();
@@ -191,7 +196,8 @@ test("every operation has an id, a summary and a tag, and documents the response
     names.add(operation.operationId ?? "");
     if (operation.tags?.[0] === "Health" || operation["x-permission"] === "public")
       expect(operation.security, name).toEqual([]);
-    else expect(operation.responses["401"]?.description, name).toContain("Unauthorized");
+    // Linters miss one, even beside `default`.
+    expect(Object.keys(operation.responses), name).toEqual(expect.arrayContaining([expect.stringMatching(/^4/)]));
     expect(operation.deprecated ?? false, name).toBe(operation.tags?.[0] === "Legacy");
     for (const response of Object.values(operation.responses)) {
       expect(response.description, name).not.toBe("Default Response");
@@ -219,6 +225,45 @@ test("names every error code an endpoint of this service can answer", () => {
   for (const code of Object.keys(ERRORS)) expect(text, code).toContain(`"${code}"`);
 });
 
+test("the response `default` has each code of any operation, with its status and headers", () => {
+  const codes = {
+    BadRequest: [400, 408, 417, 431],
+    InvalidJson: [400],
+    Unauthorized: [401],
+    Forbidden: [403],
+    CrossSiteRequest: [403],
+    NotFound: [404],
+    MethodNotAllowed: [405],
+    IdempotencyInProgress: [409],
+    IdempotencyResponseLost: [409],
+    PayloadTooLarge: [413],
+    UnsupportedMediaType: [415],
+    TooManyRequests: [429],
+    Internal: [500],
+    ServiceUnavailable: [503],
+  } as const;
+  const headers = ["Allow", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After"];
+  const streams = new Set<string>();
+  for (const [name, { responses }] of operations()) {
+    const { description = "", content = {}, headers: named = {} } = (responses["default"] ?? {}) as Partial<Response>;
+    expect(Object.keys(named).toSorted(), name).toEqual([...headers, "WWW-Authenticate", "X-Request-Id"]);
+    const isCommand = "text/event-stream" in content;
+    // A repeated command joins the deployment of the first one.
+    const own = Object.entries(codes).filter(([code]) => !isCommand || !code.startsWith("Idempotency"));
+    expect(Object.keys(content["application/json"]?.examples ?? {}).toSorted(), name).toEqual(
+      own.map(([code]) => code).toSorted(),
+    );
+    for (const [code, statuses] of own) {
+      expect(description, name).toContain(`\`${code}\``);
+      for (const status of statuses) expect(description, code).toContain(String(status));
+    }
+    if (isCommand) streams.add(name);
+  }
+  // Commands to devices, whose refusals are events.
+  expect(streams.size).toBe(8);
+  expect([...streams]).toContain("POST /v1/assets/{asset_id}/edge/apps");
+});
+
 test("documents the stream, the rate limit and the legacy headers", () => {
   const deploy = document.paths["/v1/assets/{asset_id}/edge/apps"]?.["post"] as Operation;
   expect(deploy.responses["200"]).toMatchObject({
@@ -226,10 +271,10 @@ test("documents the stream, the rate limit and the legacy headers", () => {
     content: { "text/event-stream": { schema: { $ref: "#/components/schemas/DeploymentEvent" } } },
   });
   expect(deploy.responses["404"]).toMatchObject({ content: { "text/event-stream": expect.anything() } });
-  expect(deploy.responses["401"]).toMatchObject({ content: { "application/json": expect.anything() } });
   const details = document.paths["/v1/assets/{asset_id}"]?.["get"] as Operation;
   expect(Object.keys(details.responses["200"]?.headers ?? {})).toEqual(["Deprecation", "Sunset", "Link", "ETag"]);
-  expect(Object.keys(details.responses["429"]?.headers ?? {})).toContain("Retry-After");
+  const quota = document.paths["/v1/assets"]?.["post"] as Operation;
+  expect(Object.keys(quota.responses["429"]?.headers ?? {})).toContain("Retry-After");
 });
 
 test("every schema is used, and every example of one fits it", () => {
@@ -304,7 +349,7 @@ test("every stream has an example of its messages, and a sample for curl that sh
   for (const [name, operation] of operations()) {
     let isStream = false;
     for (const [status, response] of Object.entries(operation.responses)) {
-      const { content = {} } = response as { content?: Readonly<Record<string, { examples?: object }>> };
+      const { content = {} } = response;
       for (const [type, { examples = {} }] of Object.entries(content)) {
         if (type !== "text/event-stream" && type !== "application/x-ndjson") continue;
         expect(Object.keys(examples), `${name} ${status}`).not.toEqual([]);

@@ -1,5 +1,5 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import { ERRORS } from "../../../src/protocol/errors/errors.ts";
+import { type ErrorCode, type ErrorEntry, ERRORS } from "../../../src/protocol/errors/errors.ts";
 import { closeSchemas } from "./close-schemas.ts";
 
 /** A request and the server's response to it. */
@@ -53,8 +53,8 @@ const ANY_ERROR = {
   additionalProperties: false,
 };
 
-/** Statuses of errors that belong to no operation: those of the response `default`. */
-const OF_NO_OPERATION: ReadonlySet<number> = new Set([405, 408, 417, 431, 500]);
+/** Statuses of `BadRequest`: the others are those of the HTTP parser. */
+const BAD_REQUESTS: ReadonlySet<number> = new Set([400, 408, 417, 431]);
 
 /**
  * Headers of responses that the document does not list: those of HTTP itself, of every response (see its description), and of
@@ -110,27 +110,32 @@ export class Conformance {
     if (path === undefined) return this.#checkUndocumented(exchange);
     const operation = this.#document.paths[path]?.[exchange.method.toLowerCase()];
     if (!operation) return this.#checkMethod(exchange);
-    const response = operation.responses[exchange.status];
-    if (response) {
-      const pointer = `paths/${path}/${exchange.method.toLowerCase()}`;
-      const problems = [
-        ...this.#checkHeaders(exchange, path, response),
-        ...this.#checkBody(exchange, pointer, response.content ?? {}),
-      ];
-      return exchange.status < 300 ? [...problems, ...this.#checkRequest(exchange, path, operation)] : problems;
-    }
-    if (OF_NO_OPERATION.has(exchange.status) && operation.responses["default"]) return this.#checkError(exchange.body);
-    return [`the document has no response ${exchange.status} for it`];
+    // Successes are listed: `default` would stand for them, too.
+    const isGeneral = exchange.status >= 400 && !(exchange.status in operation.responses);
+    const key = isGeneral ? "default" : String(exchange.status);
+    const response = operation.responses[key];
+    if (!response) return [`the document has no response ${exchange.status} for it`];
+    const pointer = `paths/${path}/${exchange.method.toLowerCase()}`;
+    const problems = [
+      ...this.#checkHeaders(exchange, path, key, response),
+      ...this.#checkBody(exchange, pointer, key, response.content ?? {}),
+    ];
+    return exchange.status < 300 ? [...problems, ...this.#checkRequest(exchange, path, operation)] : problems;
   }
 
   /** A response has the headers that the document lists, or fewer, with values of their schemas. */
-  #checkHeaders({ method, status, headers }: Exchange, path: string, { headers: documented = {} }: Response): string[] {
+  #checkHeaders(
+    { method, status, headers }: Exchange,
+    path: string,
+    key: string,
+    { headers: documented = {} }: Response,
+  ): string[] {
     const names = Object.keys(documented);
     return Object.entries(headers).flatMap(([name, value]) => {
       const found = names.find((each) => each.toLowerCase() === name);
       if (found === undefined)
         return GENERAL_HEADERS.test(name) ? [] : [`the document has no header ${name} of a response ${status}`];
-      const keys = ["paths", path, method.toLowerCase(), "responses", String(status), "headers", found, "schema"];
+      const keys = ["paths", path, method.toLowerCase(), "responses", key, "headers", found, "schema"];
       const validate = this.#ajv.getSchema(`${DOCUMENT_ID}#/${keys.map(escapePointer).join("/")}`);
       const { schema } = documented[found] as Pick<Parameter, "schema">;
       return validate?.(valueOf({ schema }, value)) ? [] : [`the document does not allow ${found}: ${value}`];
@@ -206,20 +211,22 @@ export class Conformance {
     return method === "HEAD" ? [] : this.#checkError(body);
   }
 
-  #checkBody(exchange: Exchange, pointer: string, content: Readonly<Record<string, Media>>): string[] {
+  #checkBody(exchange: Exchange, pointer: string, key: string, content: Readonly<Record<string, Media>>): string[] {
     const { status, contentType, body } = exchange;
     const types = Object.keys(content);
     if (types.length === 0) return body === "" ? [] : ["has a body where the document has none"];
     const type = contentType?.split(";")[0]?.trim() ?? "(none)";
     if (!types.includes(type)) return [`is ${type}, the document has ${types.join(" or ")}`];
     const [prefix, template, method] = split(pointer);
-    const reference = [prefix, template, method, "responses", String(status), "content", type, "schema"];
+    const reference = [prefix, template, method, "responses", key, "content", type, "schema"];
     const validate = this.#ajv.getSchema(`${DOCUMENT_ID}#/${reference.map(escapePointer).join("/")}`);
     if (!validate) return [`the document has no schema for ${type}`];
     if (type === "text/plain" || type === "text/csv") return [];
     const values = type === "text/event-stream" ? eventsOf(body) : type.endsWith("ndjson") ? linesOf(body) : [body];
     const problems = values.flatMap((value) => this.#validate(validate as ValidateFunction, value));
-    return problems.length > 0 || status < 400 ? problems : checkCodes(values, examplesOf(content));
+    if (problems.length > 0 || status < 400) return problems;
+    const codes = values.map((each) => (JSON.parse(each) as { readonly code?: string }).code ?? "(none)");
+    return [...checkCodes(codes, examplesOf(content)), ...checkStatus(codes, status)];
   }
 
   #checkError(body: string): string[] {
@@ -242,9 +249,18 @@ function examplesOf(content: Readonly<Record<string, Media>>): Media["examples"]
   return Object.assign({}, ...Object.values(content).map(({ examples }) => examples)) as Media["examples"];
 }
 
-function checkCodes(values: readonly string[], examples: Media["examples"] = {}): string[] {
-  const codes = values.map((value) => (JSON.parse(value) as { readonly code?: string }).code ?? "(none)");
+function checkCodes(codes: readonly string[], examples: Media["examples"] = {}): string[] {
   return codes.filter((code) => !(code in examples)).map((code) => `the document does not have the code ${code} here`);
+}
+
+/** Several statuses share the response `default`: each has codes of its own. */
+function checkStatus(codes: readonly string[], status: number): string[] {
+  const fits = (code: string): boolean => {
+    if (code === "BadRequest") return BAD_REQUESTS.has(status);
+    const entry = ERRORS[code as ErrorCode] as ErrorEntry | undefined;
+    return (entry?.http ?? 500) === status;
+  };
+  return codes.filter((code) => !fits(code)).map((code) => `the code ${code} has another status than ${status}`);
 }
 
 /** A parameter's value as its schema sees it. */

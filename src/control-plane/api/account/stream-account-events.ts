@@ -101,17 +101,15 @@ export function streamAccountEvents(api: Api, context: ApiContext): void {
         summary: "Events",
         description:
           "What happens in the account from now on, or since the event with the id `after`: each event once, in the order " +
-          "of the ids. Without `after` the first line is a `hello` with the id at which the stream begins. If events since " +
-          "`after` are no longer kept the first line is a `reset`: fetch again what you show. Events are kept for 24 " +
-          "hours, and at most 100,000 of them.",
+          "of the ids. Events are kept for 24 hours, and at most 100,000 of them.",
         tags: ["Assets"],
         querystring: query,
         headers: lastEventIdHeaders(Number.MAX_SAFE_INTEGER),
         response: {
           200: {
             description:
-              "Each event or note is a line of `id:` and one of `data:`; a blank line every 15 s, after an " +
-              "`id:` alone where a filter has left out events, keeps the connection alive. " +
+              "Each event or note is a line of `id:` and one of `data:`. The empty line comes after an `id:` alone where a filter has " +
+              "left out events. " +
               "A client that does not read is disconnected, and goes on with `after` or `Last-Event-ID`.",
             content: { "text/event-stream": messages(lineSchema, EXAMPLES) },
           },

@@ -9,7 +9,7 @@ import {
   alertListSchema,
   alertSchema,
 } from "../../../protocol/alerts/alert.ts";
-import { DEFAULT_PAGE_SIZE } from "../../../protocol/assets/asset-request.ts";
+import { DEFAULT_PAGE_SIZE } from "../../../protocol/limits.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { termsOfSelector } from "../../core/selector-terms.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
@@ -37,7 +37,7 @@ export function listAlerts(api: Api, { store }: ApiContext): void {
         description:
           `What is the matter in the account, or with \`state=resolved\` what was: the newest ${MAX_RESOLVED_ALERTS} are kept. ` +
           "An alert whose condition has not held for long enough is not listed. A page looks at " +
-          `${MAX_SCANNED_ALERTS} alerts at most, so it may have few, or none, and a \`next_cursor\` all the same.`,
+          `${MAX_SCANNED_ALERTS} alerts at most.`,
         tags: ["Alerts"],
         querystring: alertListQuerySchema,
         response: { 200: json("One page of alerts.", alertListSchema), ...errors() },

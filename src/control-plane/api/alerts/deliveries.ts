@@ -4,7 +4,7 @@ import {
   alertDeliveryListSchema,
   alertDeliveryQuerySchema,
 } from "../../../protocol/alerts/delivery.ts";
-import { DEFAULT_PAGE_SIZE } from "../../../protocol/assets/asset-request.ts";
+import { DEFAULT_PAGE_SIZE } from "../../../protocol/limits.ts";
 import type { AlertMessage } from "../../alerts/message.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
 import { DELIVERY_RETENTION_MS, type AlertDelivery } from "../../store/alerts.ts";

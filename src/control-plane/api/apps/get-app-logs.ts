@@ -73,7 +73,7 @@ export function getAppLogs(api: Api, context: ApiContext): void {
         description:
           "Lines of the app's standard output and error, oldest first, as NDJSON or as plain text by `Accept`. Lines that " +
           "are dropped, because the link or the client is too slow, are counted in their place. A log that is " +
-          "interrupted ends with an error line. An empty line every 15 s keeps the connection alive.",
+          "interrupted ends with an error line.",
         tags: ["Apps"],
         params: appParams,
         querystring: query,

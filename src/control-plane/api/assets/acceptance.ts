@@ -30,9 +30,10 @@ export function acceptDevice(api: Api, context: ApiContext): void {
         operationId: "acceptDevice",
         summary: "Accept Device",
         description:
-          "Says that the device that has the token of the asset is the one it should be. Until then a device that is new, or has " +
-          "taken the place of another one with an enrolment code, gets nothing of a fleet's. It may be given before the device " +
-          "connects, and holds until another device is enrolled. Has no further effect when repeated.",
+          "Says that the device with the asset's token is the one it should be. Until then a device that is " +
+          "new, or has replaced another one with an enrolment code, gets nothing of a fleet's. It may be " +
+          "given before the device connects, and holds until another device is enrolled. Has no further " +
+          "effect when repeated.",
         tags: ["Assets"],
         params: assetParams,
         response: {

@@ -23,10 +23,10 @@ export function createEnrolmentCode(api: Api, context: ApiContext): void {
         operationId: "createEnrolmentCode",
         summary: "Create Enrolment Code",
         description:
-          "Creates a code that enrols the asset's device once: `edge-agent enroll --code` on the device exchanges it for a " +
-          "device token. Replaces earlier codes of the asset that were not used. It is shown only once. Once a device of the asset " +
-          "has been connected, it takes the permission `enrolment.replace`, and codes that were made without it are refused: the " +
-          "device that uses the code takes the place of the one in service.",
+          "Creates a code, shown only once, that `edge-agent enroll --code` on the asset's device exchanges " +
+          "for a device token. Replaces earlier codes of the asset that were not used. Once a device of the " +
+          "asset has been connected, it takes the permission `enrolment.replace`, and codes that were made " +
+          "without it are refused: the device that uses the code takes the place of the one in service.",
         tags: ["Assets"],
         params: assetParams,
         body: enrolmentCodeCreationSchema,

@@ -1,5 +1,6 @@
 import type { z } from "zod";
-import { type AssetOrder, assetListQuerySchema, DEFAULT_PAGE_SIZE } from "../../../protocol/assets/asset-request.ts";
+import { type AssetOrder, assetListQuerySchema } from "../../../protocol/assets/asset-request.ts";
+import { DEFAULT_PAGE_SIZE } from "../../../protocol/limits.ts";
 import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import { type AssetList, assetListSchema } from "../../../protocol/assets/asset.ts";
 import { termsOfSelector } from "../../core/selector-terms.ts";
@@ -24,8 +25,7 @@ export function listAssets(api: Api, context: ApiContext): void {
         description:
           "The account's assets, by default in order of registration, oldest first. To follow changes, ask with `updated_since`, go " +
           "on with `next_cursor` until it is null, and begin again from a minute before the latest `updated_at`. Removed assets are " +
-          "not listed any more: their event is `asset.removed`. A page of a filtered list looks at " +
-          `${MAX_SCANNED_ASSETS} assets at most, so it may have few, or none, and a \`next_cursor\` all the same.`,
+          `not listed any more: their event is \`asset.removed\`. A page of a filtered list looks at ${MAX_SCANNED_ASSETS} assets at most.`,
         tags: ["Assets"],
         querystring: assetListQuerySchema,
         response: { 200: json("One page of assets.", assetListSchema, LEGACY_HEADERS), ...errors() },

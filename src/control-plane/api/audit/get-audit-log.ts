@@ -4,7 +4,7 @@ import {
   auditLogSchema,
   auditQuerySchema,
 } from "../../../protocol/people/audit.ts";
-import { DEFAULT_PAGE_SIZE } from "../../../protocol/assets/asset-request.ts";
+import { DEFAULT_PAGE_SIZE } from "../../../protocol/limits.ts";
 import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import { isUuid } from "../../../protocol/values/scalars.ts";
 import { actionsNamed, AUDIT_ACTIONS } from "../../core/people/audit-actions.ts";

@@ -3,6 +3,7 @@ import { deploymentStatusSchema } from "../../../protocol/deployments/deployment
 import { integerString, MAX_UNIX_SECONDS } from "../../../protocol/values/scalars.ts";
 import { selectorSchema } from "../../../protocol/fleets/selector.ts";
 import { invalidRequest } from "../../../protocol/errors/request-error.ts";
+import { DEFAULT_PAGE_SIZE } from "../../../protocol/limits.ts";
 import { pageQuerySchema } from "../../../protocol/people/users.ts";
 import { termsOfSelector } from "../../core/selector-terms.ts";
 import { decodeDeploymentListCursor, encodeDeploymentListCursor } from "../../core/cursor.ts";
@@ -11,8 +12,6 @@ import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { accountDeploymentListSchema, toDeploymentResponse } from "./deployment-resource.ts";
-
-const DEFAULT_PAGE_SIZE = 50;
 
 const query = pageQuerySchema.extend({
   status: deploymentStatusSchema.optional().meta({ description: "Only deployments with this status." }),
@@ -42,7 +41,7 @@ export function listAccountDeployments(api: Api, { store }: ApiContext): void {
           "The deployments of the account, newest first, also of assets that have been removed since. To follow them, ask with " +
           "`updated_since`, go on with `next_cursor` until it is null, and begin again from the latest `created_at` or " +
           "`finished_at`: a deployment is listed when it is requested, and again when it has ended. A page looks at " +
-          `${MAX_SCANNED} deployments at most, so it may have few, or none, and a \`next_cursor\` all the same.`,
+          `${MAX_SCANNED} deployments at most.`,
         tags: ["Deployments"],
         querystring: query,
         response: { 200: json("One page of deployments.", accountDeploymentListSchema), ...errors() },

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { integerString } from "../../../protocol/values/scalars.ts";
+import { DEFAULT_PAGE_SIZE } from "../../../protocol/limits.ts";
+import { cursorSchema, pageSizeSchema } from "../../../protocol/values/scalars.ts";
 import { decodeDeploymentCursor, encodeDeploymentCursor } from "../../core/cursor.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
@@ -7,8 +8,8 @@ import { errors, json } from "../docs/responses.ts";
 import { deploymentListSchema, toDeploymentResponse } from "./deployment-resource.ts";
 
 const query = z.strictObject({
-  limit: integerString(1, 200).default(50).meta({ description: "Deployments per page." }),
-  cursor: z.string().max(200).optional().meta({ description: "`next_cursor` of the previous page." }),
+  limit: pageSizeSchema.optional(),
+  cursor: cursorSchema.optional(),
 });
 
 /** `GET /v1/assets/{asset_id}/edge/deployments`: the asset's deployments, newest first. */
@@ -27,7 +28,7 @@ export function listDeployments(api: Api, { store }: ApiContext): void {
       },
     },
     async (request) => {
-      const { limit, cursor } = request.query;
+      const { limit = DEFAULT_PAGE_SIZE, cursor } = request.query;
       const asset = await findAsset(store, request, request.params.asset_id);
       const after = cursor === undefined ? undefined : decodeDeploymentCursor(cursor);
       const page = await store.deployments.listDeployments(asset.uuid, limit, after);

@@ -56,9 +56,9 @@ export function getDataUsage(api: Api, context: ApiContext): void {
         operationId: "getDataUsage",
         summary: "Data Usage",
         description:
-          "Bytes by UTC day: as counted by the device, by purpose, app and network interface, and usage of its SIMs on " +
-          "the same days. While the device is connected it is queried; otherwise its last answer is returned. Days " +
-          "without usage are left out.",
+          "Bytes by UTC day: as counted by the device, by purpose, app and network interface, and usage of " +
+          "its SIMs on the same days. A connected device is queried; otherwise its last answer is returned. " +
+          "Days without usage are left out.",
         tags: ["Devices"],
         params: assetParams,
         querystring: query,

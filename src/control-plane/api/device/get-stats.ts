@@ -73,8 +73,8 @@ export function getStats(api: Api, context: ApiContext): void {
         summary: "App Stats",
         description:
           "Processor, memory, network and disk that each app uses, measured on the device for a second. With `follow`, one " +
-          "measurement per line as NDJSON, until the client disconnects; an empty line every 15 s keeps the connection " +
-          "alive, and a stream that is interrupted ends with an error line. Devices never send this unasked.",
+          "measurement per line as NDJSON, until the client disconnects; a stream that is interrupted " +
+          "ends with an error line. Devices never send this unasked.",
         tags: ["Devices"],
         params: assetParams,
         querystring: query,

@@ -23,8 +23,6 @@ const NAMES: Readonly<Record<string, string>> = {
   "AppDeploymentRequest.user": "AppUser",
   "SuperSimUsage.start_time": "RangeStartTime",
   "SuperSimUsage.end_time": "RangeEndTime",
-  "SuperSimUsageEntry.start_time": "EntryStartTime",
-  "SuperSimUsageEntry.end_time": "EntryEndTime",
   "AccountEvent.app": "AppOrGroup",
   "SuperSim.network_group": "NetworkGroup",
   "SuperSimRegistration.network_group": "NetworkGroupInput",

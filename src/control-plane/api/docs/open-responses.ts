@@ -1,3 +1,5 @@
+import { MAX_UNIX_SECONDS } from "../../../protocol/values/scalars.ts";
+
 type Fields = Readonly<Record<string, unknown>>;
 
 interface Document {
@@ -61,7 +63,7 @@ function openOperation(operation: Operation): Operation {
 
 function open(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
-  const schema = openValues(value as Fields);
+  const schema = openValues(withoutLastTime(value as Fields));
   const entries = Object.entries(schema)
     .filter(([key, child]) => key !== "additionalProperties" || child !== false)
     .map(([key, child]) => [key, openPart(key, child)]);
@@ -75,11 +77,29 @@ function openPart(key: string, child: unknown): unknown {
   return Object.fromEntries(Object.entries(child as Fields).map(([name, schema]) => [name, open(schema)]));
 }
 
+/** Without the bounds of a time: every time that a response has is within them. */
+function withoutLastTime(schema: Fields): Fields {
+  if (schema["maximum"] !== MAX_UNIX_SECONDS) return schema;
+  const { minimum: _minimum, maximum: _maximum, ...rest } = schema;
+  return rest;
+}
+
+/** As many values as a person reads through; programs read `x-extensible-enum`. */
+const MAX_LISTED = 16;
+
 /** Lists the values of an enumeration without forbidding others, for programs and for people. */
 function openValues(schema: Fields): Fields {
   const { enum: values, description, ...rest } = schema;
   if (!Array.isArray(values) || COMPLETE.has(values.join())) return schema;
-  const listed = `${values.map((each) => `\`${String(each)}\``).join(", ")}, or others.`;
+  const named = values.map((each) => `\`${String(each)}\``);
+  const listed = listOf(named, typeof description === "string" ? description : "");
   const described = typeof description === "string" ? `${description} ${listed}` : listed;
   return { ...rest, description: described, "x-extensible-enum": values };
+}
+
+function listOf(values: readonly string[], description: string): string {
+  if (values.length > MAX_LISTED) return "One of `x-extensible-enum`, or another.";
+  // The description says what each of them means.
+  if (values.every((value) => description.includes(value))) return "Or another.";
+  return `${values.join(", ")}, or others.`;
 }

@@ -5,12 +5,12 @@ import { VERSION } from "../../../lib/version.ts";
 import { type Requirement, requirementOf } from "../../core/people/endpoint-permissions.ts";
 import type { Api } from "../context.ts";
 import { toHeaderName } from "../headers.ts";
-import { COMMANDS_DESCRIPTION } from "./stream.ts";
+import { COMMANDS_DESCRIPTION, GENERAL_STREAM_ERRORS } from "./stream.ts";
 import { streamSamples } from "./curl-sample.ts";
 import { composeSchemas } from "./compose-schemas.ts";
 import { openResponses } from "./open-responses.ts";
 import { pruneComponents } from "./prune-components.ts";
-import { type DocumentedResponse, ENTITY_TAG_HEADERS, type HeaderSchema } from "./responses.ts";
+import { type DocumentedResponse, ENTITY_TAG_HEADERS, generalErrors, type HeaderSchema } from "./responses.ts";
 import { shareComponents } from "./share-components.ts";
 import { tidySchemas } from "./tidy-schemas.ts";
 
@@ -25,6 +25,11 @@ the headers \`If-Match\`, \`If-None-Match\`, \`If-Unmodified-Since\` and \`Idemp
 A response with JSON has an \`ETag\`: with it in \`If-None-Match\` a read has no body if nothing differs, and with it in \`If-Match\`
 nothing is changed that another client has changed since. A change with an \`Idempotency-Key\` is carried out once, however often it
 is sent.
+
+An operation lists the refusals of its own; those of every operation are in its response \`default\`.
+
+Lists are paged with \`limit\` and \`cursor\`, until \`next_cursor\` is null. A page may have fewer entries than \`limit\`, or none, and a
+\`next_cursor\`: it looks at so many at most. Streams have an empty line every 15 seconds, which keeps the connection alive.
 
 Every response has the id of the request, with which the service logs it, in \`X-Request-Id\`: the one that the client sent, if it is
 of 1 to 128 letters, digits, \`.\`, \`_\`, \`:\`, \`=\`, \`/\`, \`+\` and \`-\`, or a new one.
@@ -106,7 +111,7 @@ export async function serveOpenApi(api: Api): Promise<void> {
   });
 }
 
-/** Response headers of every operation. They are listed for refusals only, where they are needed: elsewhere they would be bulk. */
+/** Response headers of every response. They are listed for general errors only: elsewhere they would be bulk. */
 const EVERY_RESPONSE = {
   "X-Request-Id": { type: "string", description: "Id of the request, which the service logs." },
 };
@@ -117,16 +122,6 @@ const BODILESS: Readonly<Record<string, Readonly<Record<string, HeaderSchema>>>>
   304: ENTITY_TAG_HEADERS,
 };
 
-/** What belongs to no operation: refusals before its own checks or at an address with another method, and faults of the service. */
-const OTHER_ERRORS = {
-  description:
-    "`MethodNotAllowed` (405, with `Allow`): the address does not have this method. `NotFound` (404): there is no such address. " +
-    "`BadRequest` (408, 417, 431): the request comes too slowly, its `Expect` is unknown, or its head is too large. " +
-    "`Internal` (500): a fault of the service.",
-  headers: EVERY_RESPONSE,
-  content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
-};
-
 /** Adds what the library's transform omits: headers and examples of responses. Adds samples for streams. */
 const transform: SwaggerTransform = (route) => {
   const transformed = jsonSchemaTransform(route);
@@ -135,13 +130,13 @@ const transform: SwaggerTransform = (route) => {
   const responses = (transformed.schema as { response?: Record<string, TransformedResponse> } | undefined)?.response;
   for (const [status, response] of Object.entries(responses ?? {})) {
     const { headers, content = {} } = documented[status] ?? {};
-    const ofEvery = Number(status) >= 400 ? EVERY_RESPONSE : BODILESS[status];
-    if (headers ?? ofEvery) Object.assign(response, { headers: { ...headers, ...ofEvery } });
+    const ofStatus = BODILESS[status];
+    if (headers ?? ofStatus) Object.assign(response, { headers: { ...headers, ...ofStatus } });
     for (const [type, { examples }] of Object.entries(content)) {
       if (examples) Object.assign(response.content?.[type] ?? {}, { examples });
     }
   }
-  if (responses) responses["default"] = OTHER_ERRORS;
+  if (responses) responses["default"] = isCommand(documented) ? STREAM_DEFAULT : JSON_DEFAULT;
   const samples = streamSamples({
     method: String(route.route.method),
     url: route.url,
@@ -154,6 +149,25 @@ const transform: SwaggerTransform = (route) => {
     Object.assign(transformed.schema, { "x-permission": requirement, ...securityOf(requirement) });
   return transformed;
 };
+
+/** Whether refusals of the operation are streams, unless JSON is asked for. */
+function isCommand(responses: Readonly<Record<string, Partial<DocumentedResponse>>>): boolean {
+  return Object.entries(responses).some(
+    ([status, { content = {} }]) => Number(status) >= 400 && "text/event-stream" in content,
+  );
+}
+
+const JSON_DEFAULT = defaultResponse(generalErrors());
+const STREAM_DEFAULT = defaultResponse(GENERAL_STREAM_ERRORS);
+
+/** The library transforms schemas of responses with a status only. */
+function defaultResponse({ content, headers, ...response }: DocumentedResponse): object {
+  const bodies = Object.entries(content).map(([type, { schema, ...body }]) => [
+    type,
+    { ...body, schema: { $ref: `#/components/schemas/${String(schema.meta()?.id)}` } },
+  ]);
+  return { ...response, headers: { ...headers, ...EVERY_RESPONSE }, content: Object.fromEntries(bodies) };
+}
 
 /** Writes the names of header parameters as people and other documents do. */
 function nameHeaders(schema: unknown): void {

@@ -30,6 +30,29 @@ const errorSchema = z
   })
   .meta({ id: "Error", description: "Why the request was refused, or failed." });
 
+/**
+ * Codes of refusals that have to do with the request as such, whatever the operation: its form, key, size, rate and repetition, and
+ * the state of the service. The response `default` of every operation has them. A status with a further code of the operation lists
+ * them, too.
+ */
+const GENERAL = {
+  BadRequest:
+    "400; 408, 417 or 431 for a request that comes too slowly, has an unknown `Expect`, or has headers that are too large",
+  InvalidJson: "400",
+  Unauthorized: "401",
+  Forbidden: "403: the role lacks the permission",
+  CrossSiteRequest: "403",
+  NotFound: "404: there is no such address",
+  MethodNotAllowed: "405: the address does not have this method",
+  IdempotencyInProgress: "409, of a change",
+  IdempotencyResponseLost: "409, of a change",
+  PayloadTooLarge: "413",
+  UnsupportedMediaType: "415",
+  TooManyRequests: "429",
+  Internal: "500: a fault of the service",
+  ServiceUnavailable: "503",
+} as const satisfies Partial<Record<ErrorCode, string>>;
+
 // Errors of every endpoint.
 const PUBLIC: readonly ErrorCode[] = ["BadRequest", "InvalidRequest", "TooManyRequests", "ServiceUnavailable"];
 
@@ -70,6 +93,7 @@ const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, HeaderSch
   DeviceNotReachable: { "Retry-After": seconds("Seconds after which to retry.") },
   EngineUnavailable: { "Retry-After": seconds("Seconds after which to retry.") },
   EndpointRemoved: { Link: { type: "string", description: 'The replacement: `rel="successor-version"`.' } },
+  MethodNotAllowed: { Allow: { type: "string", description: "The methods that the address has." } },
   Unauthorized: { "WWW-Authenticate": CHALLENGE_HEADER },
   SignInFailed: { "WWW-Authenticate": CHALLENGE_HEADER },
 };
@@ -88,29 +112,30 @@ export function json<T extends z.ZodType>(
   return { description, content: { "application/json": { schema } }, ...(headers && { headers }) };
 }
 
-/** The error responses of an endpoint: the given codes and those of every endpoint. */
+/** The error responses of an endpoint with one of the given codes, or one of every endpoint that is not general. */
 export function errors(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
   return errorResponses([...codes, ...COMMON]);
 }
 
-/** The error responses of an endpoint without authentication: the given codes and those of every such endpoint. */
+/** The same for an endpoint without authentication. */
 export function publicErrors(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
   return errorResponses([...codes, ...PUBLIC]);
 }
 
-/** The same for one with a JSON request body. */
+/** The same for one without authentication and with a JSON request body. */
 export function publicErrorsWithBody(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
   return publicErrors(...codes, ...WITH_BODY);
 }
 
-/** The error responses of an endpoint with a JSON request body, or that refuses a body: all but GET. */
+/** The same for an endpoint with a JSON request body, or that refuses a body: all but GET. */
 export function errorsWithBody(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
   return errors(...codes, ...WITH_BODY, ...OF_CHANGES);
 }
 
 function errorResponses(codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
   const byStatus = Map.groupBy(new Set(codes), errorStatus);
-  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, errorResponse(codes)]));
+  const own = [...byStatus].filter(([, codes]) => codes.some((code) => !(code in GENERAL)));
+  return Object.fromEntries(own.map(([status, codes]) => [status, errorResponse(codes)]));
 }
 
 // Many endpoints have the same errors.
@@ -131,6 +156,15 @@ function makeErrorResponse(codes: readonly ErrorCode[]): DocumentedResponse {
     description: `${codes.map((code) => `\`${code}\``).join(", ")}.`,
     content: { "application/json": { schema: errorSchema, examples: Object.fromEntries(examples) } },
     ...(Object.keys(headers).length > 0 && { headers }),
+  };
+}
+
+/** Returns the response `default` of an operation: all general refusals but these. */
+export function generalErrors(...omitted: readonly (keyof typeof GENERAL)[]): DocumentedResponse {
+  const left = Object.entries(GENERAL).filter(([code]) => !omitted.some((each) => each === code));
+  return {
+    ...makeErrorResponse(left.map(([code]) => code as keyof typeof GENERAL)),
+    description: `What any operation may refuse with: ${left.map(([code, when]) => `\`${code}\` (${when})`).join(", ")}.`,
   };
 }
 

@@ -110,6 +110,7 @@ const COMMON_CODES: ReadonlySet<string> = new Set([
 function nameOf(status: string, response: Response, given: string | undefined): Named[] {
   if (status === "304") return [["NotModified", response]];
   const { content = {} } = response;
+  if (status === "default") return [["text/event-stream" in content ? "ErrorStream" : "Error", response]];
   const [[type, { schema }] = ["", {}]] = Object.entries(content);
   const names = Object.values(content).flatMap(({ examples = {} }) => Object.keys(examples));
   const codes = names.filter((name) => /^[A-Z]/.test(name));

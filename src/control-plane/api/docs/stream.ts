@@ -1,7 +1,7 @@
 import { type DeploymentEvent, deploymentEventSchema } from "../../../protocol/deployments/deployment-event.ts";
 import type { ErrorCode } from "../../../protocol/errors/errors.ts";
 import type { ErrorBody } from "../errors.ts";
-import { type DocumentedResponse, errors, messages } from "./responses.ts";
+import { type DocumentedResponse, errors, generalErrors, messages } from "./responses.ts";
 
 const EVENTS = deploymentEventSchema.meta()?.["examples"] as readonly DeploymentEvent[];
 
@@ -19,16 +19,12 @@ export const COMMANDS_DESCRIPTION =
 
 /** The response to a command, which streams deployment events. */
 export function commandStream(description: string): DocumentedResponse {
-  return eventStream(
-    `${description} Each non-empty line is \`data:\` and one event; a blank line every 15 s keeps the connection alive.`,
-  );
+  return eventStream(`${description} Each non-empty line is \`data:\` and one event.`);
 }
 
 /** The response of an endpoint that streams the events of a deployment once more. */
 export function resumableStream(description: string): DocumentedResponse {
-  return eventStream(
-    `${description} Each event is a line of \`id:\` with its \`seq\`, and one of \`data:\`; a blank line every 15 s keeps the connection alive.`,
-  );
+  return eventStream(`${description} Each event is a line of \`id:\` with its \`seq\`, and one of \`data:\`.`);
 }
 
 function eventStream(description: string): DocumentedResponse {
@@ -39,18 +35,20 @@ function eventStream(description: string): DocumentedResponse {
   };
 }
 
-/** The error responses of an endpoint that, after authentication, responds with one `Fail` event, or with JSON if that is asked for. */
+/** The error responses of an endpoint that responds with one `Fail` event, or with JSON if that is asked for. */
 export function streamErrors(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
-  const documented = Object.entries(errors(...codes, "Internal")).map(
-    ([status, response]): [string, DocumentedResponse] => {
-      if (status === "401") return [status, response];
-      // One of them: the JSON has an example for each code.
-      const [refusal] = Object.values(response.content["application/json"]?.examples ?? {});
-      const body = messages(deploymentEventSchema, refusal ? [toRefusal(refusal.value as ErrorBody)] : []);
-      return [status, { ...response, content: { "text/event-stream": body, ...response.content } }];
-    },
-  );
-  return Object.fromEntries(documented);
+  const documented = Object.entries(errors(...codes));
+  return Object.fromEntries(documented.map(([status, response]) => [status, asStream(response)]));
+}
+
+/** The response `default` of such an endpoint. Only a request without a valid key is refused with JSON in any case; a repeated one joins. */
+export const GENERAL_STREAM_ERRORS = asStream(generalErrors("IdempotencyInProgress", "IdempotencyResponseLost"));
+
+function asStream(response: DocumentedResponse): DocumentedResponse {
+  // One of them: the JSON has an example for each code.
+  const [refusal] = Object.values(response.content["application/json"]?.examples ?? {});
+  const body = messages(deploymentEventSchema, refusal ? [toRefusal(refusal.value as ErrorBody)] : []);
+  return { ...response, content: { "text/event-stream": body, ...response.content } };
 }
 
 function toRefusal({ code, message }: ErrorBody): DeploymentEvent {

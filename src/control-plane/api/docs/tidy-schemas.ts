@@ -10,9 +10,9 @@ const SELF_EXPLANATORY: ReadonlySet<string> = new Set(["ipv4", "ipv6"]);
 const MAX_INT32 = 2 ** 31 - 1;
 
 /**
- * Removes from an OpenAPI document what zod's generator adds for machines only: the bounds of integers that JavaScript
- * represents exactly. Marks the integers that 32 bits may not hold. Moves the description of a value that may be `null` to the
- * field itself, where pages show it.
+ * Removes from an OpenAPI document what its generators add for machines only: the bounds of integers that JavaScript
+ * represents exactly, and that a parameter may be left out, as each may that does not say otherwise. Marks the integers that 32
+ * bits may not hold. Moves the description of a value that may be `null` to the field itself, where pages show it.
  */
 export function tidySchemas<T>(document: T): T {
   return tidy(document) as T;
@@ -26,6 +26,7 @@ function tidy(value: unknown): unknown {
     pattern !== undefined && !SELF_EXPLANATORY.has(String(fields["format"])) ? { ...fields, pattern } : fields;
   const entries = Object.entries(kept)
     .filter((entry) => !isSafeIntegerBound(entry))
+    .filter(([key, child]) => key !== "required" || child !== false)
     // The keys of a map, which `propertyNames` has: without `properties` they look like fields that were forgotten.
     .filter(([key]) => key !== "required" || !("propertyNames" in kept));
   const tidied = Object.fromEntries(entries.map(([key, child]) => [key, tidy(child)]));

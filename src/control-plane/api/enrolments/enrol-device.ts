@@ -12,10 +12,10 @@ export function enrolDevice(api: Api, context: ApiContext): void {
         operationId: "enrolDevice",
         summary: "Enrol Device",
         description:
-          "Exchanges a one-time code for a device token, which is shown " +
-          "only once. The previous token works until the device connects with the new one. Within 15 minutes the same " +
-          "code with the same nonce is accepted again and returns another token. The device gets nothing of a fleet's until " +
-          "it is accepted, unless the account accepts by itself. No API key is needed; attempts are limited by address.",
+          "Exchanges a one-time code for a device token, which is shown only once. Within 15 minutes the " +
+          "same code with the same nonce is accepted again and returns another token. The device gets " +
+          "nothing of a fleet's until it is accepted, unless the account accepts by itself. Attempts are " +
+          "limited by address.",
         tags: ["Devices"],
         body: enrolmentRequestSchema,
         response: {

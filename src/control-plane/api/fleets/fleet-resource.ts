@@ -12,9 +12,6 @@ import { originOf } from "../audit/origin-of.ts";
 import { accountOf, personOf } from "../auth.ts";
 import { requireAgentUpdates, requirePermissionFor } from "../people/require-permission.ts";
 
-/** Number of entries in a page without `limit`. */
-export const DEFAULT_PAGE_SIZE = 50;
-
 /** Path parameter of every endpoint of one fleet. */
 export const fleetParams = z.object({ fleet: z.string().meta({ description: "Name of the fleet." }) });
 

@@ -10,6 +10,7 @@ import {
 } from "../../../protocol/fleets/fleet.ts";
 import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import { updateStrategy } from "../../../protocol/fleets/rollout-strategy.ts";
+import { DEFAULT_PAGE_SIZE } from "../../../protocol/limits.ts";
 import { pageQuerySchema } from "../../../protocol/people/users.ts";
 import { termsOfSelector } from "../../core/selector-terms.ts";
 import { decodeCursor, encodeCursor } from "../../core/cursor.ts";
@@ -31,7 +32,6 @@ import { ENTITY_TAG_HEADERS, errors, errorsWithBody, json } from "../docs/respon
 import { auditOf } from "../people/audit-entry.ts";
 import {
   canonicalSelector,
-  DEFAULT_PAGE_SIZE,
   findFleet,
   fleetParams,
   fleetSubjectOf,

@@ -6,6 +6,7 @@ import {
 } from "../../../protocol/fleets/fleet-member.ts";
 import type { TargetState } from "../../../protocol/fleets/rollout.ts";
 import { isRolloutOver } from "../../../protocol/fleets/rollout-over.ts";
+import { DEFAULT_PAGE_SIZE } from "../../../protocol/limits.ts";
 import { isUuid } from "../../../protocol/values/scalars.ts";
 import { termsOfSelector } from "../../core/selector-terms.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
@@ -15,7 +16,7 @@ import type { MemberState } from "../../store/fleets.ts";
 import type { Store } from "../../store/store.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
-import { DEFAULT_PAGE_SIZE, findFleet, fleetParams } from "./fleet-resource.ts";
+import { findFleet, fleetParams } from "./fleet-resource.ts";
 
 const TARGETS_AT_ONCE = 1_000;
 

@@ -11,6 +11,7 @@ import {
   revisionRequestSchema,
   revisionSchema,
 } from "../../../protocol/fleets/revision.ts";
+import { DEFAULT_PAGE_SIZE } from "../../../protocol/limits.ts";
 import { pageQuerySchema } from "../../../protocol/people/users.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
 import { diffRevisions } from "../../core/fleets/compare-apps.ts";
@@ -22,7 +23,7 @@ import { principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
-import { DEFAULT_PAGE_SIZE, findFleet, fleetParams, requesterOf } from "./fleet-resource.ts";
+import { findFleet, fleetParams, requesterOf } from "./fleet-resource.ts";
 import { findRevision, revisionNumber, revisionParams, toRevisionBody } from "./revision-resource.ts";
 
 const TAGS = ["Fleets"];

@@ -1,5 +1,5 @@
 import { unixNow } from "../../../lib/clock.ts";
-import { DEFAULT_PAGE_SIZE } from "../../../protocol/assets/asset-request.ts";
+import { DEFAULT_PAGE_SIZE } from "../../../protocol/limits.ts";
 import {
   type ConnectivityBody,
   connectivityQuerySchema,

@@ -26,10 +26,10 @@ export function getHealth(api: Api, context: ApiContext): void {
         operationId: "getHealth",
         summary: "Health",
         description:
-          "How the device was: the lowest value, the mean and the highest of what it samples every minute. A connected device is queried " +
-          "about the last 48 hours, which it keeps in rows of five minutes. All else comes from the rows of 15 minutes that it has sent, " +
-          "which the service keeps for 14 days, and as rows of an hour for 396 days. What its apps used is in rows of 15 minutes on the " +
-          "device, and in rows of an hour at the service. Gaps are gaps: there is no point without samples.",
+          "How the device was: the lowest value, the mean and the highest of what it samples every minute. A " +
+          "connected device keeps rows of five minutes for 48 hours, and is queried about them; the service " +
+          "keeps rows of 15 minutes for 14 days, and of an hour for 396 days. What its apps used is in rows " +
+          "of 15 minutes on the device, and of an hour at the service. There is no point without samples.",
         tags: ["History"],
         params: assetParams,
         querystring: healthQuerySchema,

@@ -1,5 +1,5 @@
 import { unixNow } from "../../../lib/clock.ts";
-import { DEFAULT_PAGE_SIZE } from "../../../protocol/assets/asset-request.ts";
+import { DEFAULT_PAGE_SIZE } from "../../../protocol/limits.ts";
 import {
   type AssetUptime,
   assetUptimeSchema,
@@ -44,9 +44,9 @@ export function getUptime(api: Api, { store, clock }: ApiContext): void {
         operationId: "getUptime",
         summary: "Uptime",
         description:
-          "How long the device was connected, in the range and in each day, week or month of it (UTC), and the longest time without a " +
-          "connection. Time before the first connection is not known and counts as neither; time in which the service did not run counts " +
-          "as not connected.",
+          "How long the device was connected, in the range and in each day, week or month of it (UTC), and " +
+          "the longest time without a connection. Time before the first connection counts as neither, time " +
+          "in which the service did not run as not connected.",
         tags: ["History"],
         params: assetParams,
         querystring: uptimeQuerySchema,

@@ -23,9 +23,9 @@ export function acceptInvitation(api: Api, context: ApiContext): void {
         operationId: "acceptInvitation",
         summary: "Accept Invitation",
         description:
-          "Sets the password of a person who was invited, or whose password an admin has reset, and signs the person in. The " +
-          "code of the link can be used once. Earlier sessions of the person end, and API keys that were made by log-ins of the " +
-          "person are revoked.",
+          "Sets the password of a person who was invited, or whose password an admin has reset, and signs " +
+          "the person in. The code of the link can be used once. Earlier sessions of the person end, and " +
+          "keys of log-ins are revoked.",
         tags: ["People"],
         body: invitationAcceptanceSchema,
         response: {

@@ -23,9 +23,9 @@ export function createSession(api: Api, context: ApiContext): void {
         operationId: "createSession",
         summary: "Sign In",
         description:
-          "Signs a person in, for browsers: the response sets the cookie of the session. A session ends 12 hours after its " +
-          "last use, 7 days after it began, and when the password, the role or the right to sign in changes. The response is " +
-          "the same for an unknown address and for a wrong password. Failed attempts make further ones wait.",
+          "Signs a person in, for browsers: the response sets the cookie of the session. A session ends 12 " +
+          "hours after its last use, 7 days after it began, and when the password, the role or the right to " +
+          "sign in changes. Failed attempts make further ones wait.",
         tags: ["People"],
         body: signInRequestSchema,
         response: {

@@ -63,8 +63,8 @@ export function changePassword(api: Api, context: ApiContext): void {
         operationId: "changePassword",
         summary: "Change Password",
         description:
-          "Sets another password. All sessions of the person end, and API keys that were made by log-ins of the person are " +
-          "revoked; the response sets the cookie of a new session for this browser.",
+          "Sets another password. All sessions of the person end, and keys of log-ins are revoked; the " +
+          "response sets the cookie of a new session for this browser.",
         tags: ["People"],
         body: passwordChangeSchema,
         response: {

@@ -26,9 +26,9 @@ export function setUp(api: Api, context: ApiContext): void {
         operationId: "setUp",
         summary: "Set Up",
         description:
-          "Makes the first account and its first admin, who is signed in then. The server prints the code when it starts and " +
-          "no person can sign in yet, and with `edge-control setup-code`; it can be used once, within 24 hours. A code of an " +
-          "account that exists makes an admin of that account.",
+          "Makes the first account and its first admin, who is signed in then, or an admin of the account " +
+          "that the code is for. The server prints the code when it starts and no person can sign in yet, " +
+          "and with `edge-control setup-code`; it can be used once, within 24 hours.",
         tags: ["People"],
         body: setUpRequestSchema,
         response: {

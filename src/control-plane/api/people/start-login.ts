@@ -73,9 +73,8 @@ export function fetchLoginKey(api: Api, context: ApiContext): void {
         description:
           "Makes the API key when the person has confirmed the request. Asked again, it returns the same key until the request " +
           "expires. Before the person has decided the response is " +
-          "202; ask again after `interval_s`. The key has the role that the person chose and falls with the person: it is " +
-          "revoked when the person is disabled, removed, gets another password, or may do less than the key, and " +
-          "when 20 later ones of the person were used since.",
+          "202; ask again after `interval_s`. The key has the role that the person chose, and belongs to the person; it is also " +
+          "revoked when 20 later ones of the person were used since.",
         tags: ["People"],
         security: [],
         body: loginTokenRequestSchema,

@@ -141,8 +141,8 @@ export function updateUser(api: Api, context: ApiContext): void {
         operationId: "updateUser",
         summary: "Update User",
         description:
-          "Changes the name, the role, or whether the person may sign in. A change of the last two ends the person's sessions, " +
-          "and revokes API keys that were made by log-ins of the person and may do more than the person by then.",
+          "Changes the name, the role, or whether the person may sign in. A change of the last two ends the " +
+          "person's sessions, and revokes keys of log-ins that may do more than the person by then.",
         tags: ["People"],
         params: userParams,
         headers: ifMatchHeaders,
@@ -188,8 +188,8 @@ export function removeUser(api: Api, context: ApiContext): void {
         operationId: "removeUser",
         summary: "Remove User",
         description:
-          "Removes the person with all sessions and links. API keys that were made by log-ins of the person are revoked; keys that " +
-          "the person created in another way stay.",
+          "Removes the person with all sessions and links. Keys of log-ins are revoked; keys that the person " +
+          "created in another way stay.",
         tags: ["People"],
         params: userParams,
         headers: ifMatchHeaders,

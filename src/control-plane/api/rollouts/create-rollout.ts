@@ -71,9 +71,8 @@ export function createRollout(api: Api, context: ApiContext): void {
         operationId: "createRollout",
         summary: "Create Rollout",
         description:
-          "Brings a revision to the members of the fleet, wave by wave. It supersedes the rollout that is under way. With the " +
-          "header `Idempotency-Key`, a repeated request returns the rollout of the first one. With `dry_run`, the response is a " +
-          "stream: an event for each member as it answers, with its wave, then one with the sums in `details`, and the `plan_id` " +
+          "Brings a revision to the members of the fleet, wave by wave. It supersedes the rollout that is under way. With `dry_run`, " +
+          "the response is a stream: an event for each member as it answers, with its wave, then one with the sums in `details`, and the `plan_id` " +
           "from which a rollout with just these waves can be made. Members that are not connected, or wait for people, are not " +
           "asked. An account keeps its newest plans, 20 at most, for seven days each. Not to require the approval that the fleet requires takes the permission " +
           "`fleets.waive_approval`, and to roll out a revision with `agent` takes `agents.update`.",
@@ -84,8 +83,7 @@ export function createRollout(api: Api, context: ApiContext): void {
         body: rolloutRequestSchema,
         response: {
           200: {
-            description:
-              "With `dry_run`: each non-empty line is `data:` and one event; a blank line keeps the connection alive.",
+            description: "With `dry_run`: each non-empty line is `data:` and one event.",
             content: { "text/event-stream": messages(priceEventSchema, EXAMPLE) },
           },
           201: json("The rollout.", rolloutSchema),

@@ -6,11 +6,12 @@ import {
   targetListSchema,
 } from "../../../protocol/fleets/rollout-list.ts";
 import { type RolloutBody, rolloutSchema } from "../../../protocol/fleets/rollout.ts";
+import { DEFAULT_PAGE_SIZE } from "../../../protocol/limits.ts";
 import { pageQuerySchema } from "../../../protocol/people/users.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
-import { DEFAULT_PAGE_SIZE, findFleet, fleetParams } from "../fleets/fleet-resource.ts";
+import { findFleet, fleetParams } from "../fleets/fleet-resource.ts";
 import { assetOfCursor } from "../fleets/members.ts";
 import { findRollout, rolloutParams, toRolloutBody, toTargetBody } from "./rollout-resource.ts";
 

@@ -48,8 +48,7 @@ export function streamRolloutEvents(api: Api, context: ApiContext): void {
         response: {
           200: {
             description:
-              "Each event is a line of `id:` with its `seq`, and one of `data:`; a blank line every 15 s keeps the connection " +
-              "alive. When the connection ends before the final event, the client goes on with `after` or `Last-Event-ID`.",
+              "Each event is a line of `id:` with its `seq`, and one of `data:`. When the connection ends before the final event, the client goes on with `after` or `Last-Event-ID`.",
             content: { "text/event-stream": messages(rolloutEventSchema, [EXAMPLE]) },
           },
           204: NO_MORE_EVENTS,

@@ -6,6 +6,7 @@ import {
   usageListQuerySchema,
   usageListSchema,
 } from "../../../protocol/assets/usage.ts";
+import { DEFAULT_PAGE_SIZE } from "../../../protocol/limits.ts";
 import { resolveRange } from "../../core/usage-period.ts";
 import { toProSimUsage, toSuperSimUsage } from "../../core/usage-view.ts";
 import { readUsage } from "../../sims/read-usage.ts";
@@ -16,7 +17,6 @@ import { errors, json } from "../docs/responses.ts";
 import { toErrorBody } from "../errors.ts";
 import { simCursorOf, simPositionOf } from "../sims/sim-position.ts";
 
-const DEFAULT_PAGE_SIZE = 50;
 /** SIMs that are read at once. An operator may have to be asked for each. */
 const AT_ONCE = 8;
 /** A page ends early after this time, or with so many entries. It has `AT_ONCE` SIMs at least. */

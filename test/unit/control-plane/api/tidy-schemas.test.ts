@@ -43,3 +43,11 @@ test("leaves out what repeats: expressions of formats, and the keys of a map as 
   const map = { type: "object", propertyNames: { enum: ["a"] }, additionalProperties: {}, required: ["a"] };
   expect(tidySchemas(map)).not.toHaveProperty("required");
 });
+
+test("a parameter that may be left out does not say so, as each without a word may", () => {
+  expect(tidySchemas([{ name: "a", required: false }, { name: "b", required: true }, { required: ["c"] }])).toEqual([
+    { name: "a" },
+    { name: "b", required: true },
+    { required: ["c"] },
+  ]);
+});
