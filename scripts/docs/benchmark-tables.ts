@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { z } from "zod";
 
 /** The results of one run of all benchmarks in `BENCHMARK_TABLES`: `npm run bench -- --page` writes them. */
@@ -51,9 +51,9 @@ export function parseBenchmarkResults(json: string): BenchmarkResults {
   return parsed;
 }
 
-/** Returns the results of the run that is recorded; undefined before the first one. */
-export function recordedBenchmarks(): BenchmarkResults | undefined {
-  return existsSync(BENCHMARK_RESULTS) ? parseBenchmarkResults(readFileSync(BENCHMARK_RESULTS, "utf8")) : undefined;
+/** Returns the results of the run that is recorded. */
+export function recordedBenchmarks(): BenchmarkResults {
+  return parseBenchmarkResults(readFileSync(BENCHMARK_RESULTS, "utf8"));
 }
 
 /** Returns what the generated sections of docs/benchmarks.md contain, by their names. */

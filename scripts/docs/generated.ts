@@ -21,8 +21,6 @@ interface GeneratedSection {
   readonly generate: () => string;
 }
 
-const recorded = recordedBenchmarks();
-
 export const GENERATED_SECTIONS: readonly GeneratedSection[] = [
   { page: "docs/errors.md", name: "error-table", generate: errorTable },
   { page: "docs/configuration.md", name: "agent", generate: () => configReference(agentConfig) },
@@ -31,7 +29,7 @@ export const GENERATED_SECTIONS: readonly GeneratedSection[] = [
   { page: "docs/fleets.md", name: "strategy", generate: () => configReference(rolloutStrategySchema) },
   { page: "docs/service-monitoring.md", name: "metrics", generate: metricsReference },
   { page: "docs/configuration.md", name: "control", generate: () => configReference(controlConfig) },
-  ...(recorded ? benchmarkSections(recorded) : []),
+  ...benchmarkSections(recordedBenchmarks()),
 ];
 
 function benchmarkSections(results: BenchmarkResults): GeneratedSection[] {

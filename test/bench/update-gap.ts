@@ -39,6 +39,8 @@ export const updateGap: Bench = {
       async () => {
         using watch = new Watch(ours);
         await succeeded(change(system.target, "PATCH", name, { image: next() }), ({ step }) => watch.note(step));
+        // The agent may report success before the new version answers.
+        await watch.untilAnswered();
         return watch.longestGap();
       },
       async () => {
@@ -110,8 +112,10 @@ class Watch implements Disposable {
     return longest;
   }
 
+  /** Resolves once the port responds from now on. */
   async untilAnswered(): Promise<void> {
-    while (this.#probes.at(-1)?.answered !== true) await sleep(PROBE_INTERVAL_MS);
+    const from = performance.now();
+    while (!this.#probes.some(({ at, answered }) => answered && at > from)) await sleep(PROBE_INTERVAL_MS);
   }
 
   /** Milliseconds from a step until the next response. */
