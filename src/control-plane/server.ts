@@ -25,6 +25,7 @@ import { obstacleFinder } from "./deployments/plan-obstacle.ts";
 import { DeviceQueries } from "./devices/queries/device-queries.ts";
 import { DeviceHealthRows } from "./devices/device-health.ts";
 import { DeviceReports } from "./devices/device-reports.ts";
+import { DeviceThresholds } from "./devices/device-thresholds.ts";
 import { DeviceAdmission } from "./devices/hub/device-admission.ts";
 import { DeviceHub } from "./devices/hub/hub.ts";
 import { HourlyLimiter } from "./instances/hourly-limiter.ts";
@@ -117,7 +118,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   await membership.join();
   deployments.start();
   const { frames: deploymentHandler, delivery } = deployments;
-  hub.setHandlers({ deploymentHandler, delivery, reportHandler: devices.reports, healthHandler: devices.health });
+  const { reports: reportHandler, health: healthHandler, thresholds } = devices;
+  hub.setHandlers({ deploymentHandler, delivery, reportHandler, healthHandler, thresholds });
   await api.listen(config.listen);
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");
@@ -131,6 +133,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     stopping.abort();
     await background[Symbol.asyncDispose]();
     streams.stop();
+    thresholds[Symbol.dispose]();
     const closed = closeApi(api, clock);
     await Promise.all([deployments.stop().catch(warn), hub.stop(), closed]);
     await refusals[Symbol.asyncDispose]();
@@ -228,8 +231,9 @@ function openDevices(base: Base) {
   const { clock, logger } = base;
   const reports = new DeviceReports({ store: store.devices, clock, logger });
   const health = new DeviceHealthRows({ store: store.health, clock });
+  const thresholds = new DeviceThresholds({ ...base, find: (assetUuid) => hub.find(assetUuid) });
   const queries = new DeviceQueries(gateway, clock, base.counts?.of("queries"), observer);
-  return { hub, gateway, deployments, membership, reports, health, queries };
+  return { hub, gateway, deployments, membership, reports, health, thresholds, queries };
 }
 
 /** SIMs: their usage and data plans, and asking their operators anew. */

@@ -184,6 +184,8 @@ export class FrameHandler implements Disposable {
           : this.#options.meter.count("stray", frame.type);
       case "query_cancel":
         return this.#queries?.cancel(frame.query_id);
+      case "health_thresholds":
+        return this.#options.reporting?.health?.setThresholds(frame.thresholds);
       case "stream_open":
       case "stream_credit":
       case "stream_close":
@@ -244,7 +246,7 @@ export class FrameHandler implements Disposable {
   }
 
   /** Starts reports and queries. Events of deployments take precedence over both. */
-  #startReporting({ report_hash: knownHash, health_at: confirmedAt }: Welcome): void {
+  #startReporting({ report_hash: knownHash, health_at: confirmedAt, health_thresholds: thresholds }: Welcome): void {
     const { reporting, clock, logger } = this.#options;
     if (!reporting) return;
     const responses = this.#owned.use(
@@ -262,6 +264,7 @@ export class FrameHandler implements Disposable {
     this.#owned.use(new ReportSender({ reports: reporting.reports, responses, logger, knownHash }));
     const { health } = reporting;
     if (!health) return;
+    health.begin(confirmedAt, thresholds);
     const send = (bytes: Uint8Array): void => this.#channel.sendBinary(bytes, () => this.#pump?.drained());
     this.#health = this.#owned.use(new HealthSender({ health, clock, send, confirmedAt }));
     this.#health.onTraffic();

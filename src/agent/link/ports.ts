@@ -5,6 +5,7 @@ import type { ChangeRequest } from "../core/deployment/accept.ts";
 import type { CancelReason } from "../core/deployment/cancelled.ts";
 import type { ControlFrame } from "../../protocol/link/frames.ts";
 import type { HealthMessageWriter } from "../../protocol/link/health-message.ts";
+import type { HealthThresholds } from "../../protocol/link/health-thresholds.ts";
 import type { ControlStreamFrame, DeviceStreamFrame } from "../../protocol/link/streams.ts";
 import type { FrameCounts } from "./frame-meter.ts";
 
@@ -101,6 +102,15 @@ export interface HealthMessage {
 
 /** How the device was, which the link sends from time to time. */
 export interface HealthSource {
+  /**
+   * A session has begun.
+   *
+   * @param confirmedAt start of the newest row that the control plane has, Unix seconds
+   * @param thresholds what is sent before its time when it begins or ceases to be exceeded; `undefined`: the defaults
+   */
+  begin(confirmedAt: number | undefined, thresholds: HealthThresholds | undefined): void;
+  /** The control plane says other thresholds. */
+  setThresholds(thresholds: HealthThresholds | undefined): void;
   /** When the next message may be sent beside other traffic, and when without any, in monotonic milliseconds. */
   readonly due: { readonly earliestMs: number; readonly latestMs: number };
   /**

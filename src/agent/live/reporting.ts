@@ -112,6 +112,8 @@ function counted(source: HealthSource, count: CountResponseTraffic): HealthSourc
       return message;
     },
     onEarly: (listener) => source.onEarly(listener),
+    begin: (confirmedAt, thresholds) => source.begin(confirmedAt, thresholds),
+    setThresholds: (thresholds) => source.setThresholds(thresholds),
   };
 }
 

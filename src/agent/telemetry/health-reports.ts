@@ -1,16 +1,18 @@
 import { type Clock, unixNow } from "../../lib/clock.ts";
-import type { HealthCondition } from "../../protocol/alerts/condition.ts";
 import { HEALTH_KEPT_S, REPORTED_HEALTH_METRICS } from "../../protocol/link/device-health.ts";
 import { APP_REPORT_ROW_S, type AppHealthRow, combineAppRows, MAX_ROW_APPS } from "../../protocol/link/app-health.ts";
 import { boundApps } from "../../protocol/link/app-health-rows.ts";
 import type { HealthMessageWriter } from "../../protocol/link/health-message.ts";
 import { combineRows, type HealthRow, type HealthSpreads, startOf } from "../../protocol/link/health-points.ts";
 import { HEALTH_REPORT_ROW_S, MAX_HEALTH_ROWS } from "../../protocol/link/health-rows.ts";
-import { HealthConditions } from "../core/health/health-conditions.ts";
+import { type HealthThresholds, MAX_THRESHOLD_S } from "../../protocol/link/health-thresholds.ts";
+import { exceeded } from "../core/health/exceeded.ts";
 
 const DAY_MS = 86_400_000;
-/** Messages a day that are sent before their time. */
-const MAX_EARLY_A_DAY = 4;
+/** Messages a day that are sent before their time, whatever the service says. */
+export const MAX_EARLY_A_DAY = 4;
+/** Rows are judged that are not older: what was sent last, and what a threshold looks at before that. */
+const JUDGED_S = 2 * MAX_THRESHOLD_S;
 /** Part of the interval for which a message waits for other traffic. */
 const WAITING_PART = 1 / 4;
 
@@ -25,8 +27,9 @@ export interface HealthReportsOptions {
 
 /**
  * What the device sends of how it was, out of the ring: a few messages a day, whatever the link does. What a session loses goes
- * with a later message, since the service says in the next session what it has. When a condition of alerts about it begins or
- * ceases to hold, the message is due at once; the next one follows an interval later.
+ * with a later message, since the service says in the next session what it has. When it begins or ceases to exceed a threshold, the
+ * message is due at once; the next one follows an interval later. The service says which thresholds; how many messages a day, the
+ * device.
  */
 export class HealthReports {
   readonly #options: HealthReportsOptions;
@@ -35,11 +38,12 @@ export class HealthReports {
   #isEarly = false;
   readonly #earlyAtMs: number[] = [];
   readonly #listeners = new Set<() => void>();
-  /** Rows of the 15 minutes that are under way. */
-  #current: readonly HealthRow[] = [];
-  readonly #conditions = new HealthConditions();
-  /** Those that held at the end of what was sent. */
-  #told: ReadonlySet<HealthCondition> = new Set();
+  /** Rows by which thresholds are judged; `undefined` until the first one since the start. */
+  #recent: readonly HealthRow[] | undefined;
+  /** What the service has said; `undefined`: the defaults hold. */
+  #thresholds: HealthThresholds | undefined;
+  /** Start of the newest row that was sent in this session, or that the service has. */
+  #sentAt: number | undefined;
 
   constructor(options: HealthReportsOptions) {
     this.#options = options;
@@ -60,13 +64,20 @@ export class HealthReports {
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
+  /** A session has begun. */
+  begin(confirmedAt: number | undefined, thresholds: HealthThresholds | undefined): void {
+    this.#sentAt = confirmedAt;
+    this.#thresholds = thresholds;
+  }
+
+  /** The service says other thresholds. They are applied to the next row. */
+  setThresholds(thresholds: HealthThresholds | undefined): void {
+    this.#thresholds = thresholds;
+  }
+
   /** There is a new row in the ring. */
   onRow(row: HealthRow): void {
-    this.#judge(row.at);
-    this.#current = [...this.#current, row];
-    const { holding } = this.#conditions;
-    const isTold = holding.size === this.#told.size && [...holding].every((condition) => this.#told.has(condition));
-    if (isTold || this.#isEarly) return;
+    if (!this.#hasNews(row) || this.#isEarly) return;
     const now = this.#options.clock.monotonic();
     while ((this.#earlyAtMs[0] ?? now) <= now - DAY_MS) this.#earlyAtMs.shift();
     if (this.#earlyAtMs.length >= MAX_EARLY_A_DAY) return;
@@ -76,12 +87,19 @@ export class HealthReports {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Judges the 15 minutes that were under way, if they are over. */
-  #judge(now: number): void {
-    const [ended] = combineRows(this.#current, HEALTH_REPORT_ROW_S);
-    if (!ended || ended.at === startOf(now, HEALTH_REPORT_ROW_S)) return;
-    this.#current = [];
-    this.#conditions.add(ended);
+  /** Whether thresholds are exceeded that were not at the end of what was sent, or the reverse. */
+  #hasNews(row: HealthRow): boolean {
+    // What was before a restart is in the ring.
+    const before = this.#recent ?? this.#options.ring.rows();
+    this.#recent = [...before.filter(({ at }) => at < row.at && at >= row.at - JUDGED_S), row];
+    const current = startOf(row.at, HEALTH_REPORT_ROW_S);
+    const rows = combineRows(
+      this.#recent.filter(({ at }) => at < current),
+      HEALTH_REPORT_ROW_S,
+    );
+    const sent = rows.filter(({ at }) => at <= (this.#sentAt ?? -1));
+    const [now, told] = [exceeded(rows, this.#thresholds), exceeded(sent, this.#thresholds)];
+    return now.size !== told.size || [...now].some((each) => !told.has(each));
   }
 
   /** Returns the message that is due, with the rows after this time, if there are any. */
@@ -104,8 +122,7 @@ export class HealthReports {
     this.#earliestMs = clock.monotonic() + (newest ? 1 : WAITING_PART) * this.#intervalMs;
     this.#isEarly = false;
     if (!newest) return undefined;
-    this.#judge(now);
-    this.#told = this.#conditions.holding;
+    this.#sentAt = newest.at;
     const apps = this.#appsBetween(afterAt, newest.at).filter(({ at }) => at >= now - HEALTH_KEPT_S);
     return { bytes: writer.write({ rows, apps }), newestAt: newest.at };
   }

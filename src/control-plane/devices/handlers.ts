@@ -2,6 +2,8 @@ import type { ReportDelta } from "../../protocol/apps/app-report.ts";
 import type { DeviceEvent } from "../../protocol/deployments/deployment-event.ts";
 import type { ErrorCode } from "../../protocol/errors/errors.ts";
 import type { HealthReport } from "../../protocol/link/health-message.ts";
+import type { HealthThresholds } from "../../protocol/link/health-thresholds.ts";
+import type { Asset } from "../core/asset.ts";
 import type { DeviceSession } from "./session.ts";
 
 /** Receives the reports of devices from the hub. Calls for one session do not overlap. */
@@ -15,6 +17,12 @@ export interface ReportHandler {
 export interface HealthHandler {
   /** @param report rows at different times, in order; which times, the device says */
   onHealth(session: DeviceSession, report: HealthReport): Promise<void>;
+}
+
+/** Knows what a device is to send at once of how it is. */
+export interface ThresholdSource {
+  /** Returns what differs from the device's defaults; `undefined`: nothing does. */
+  thresholdsOf(asset: Pick<Asset, "uuid" | "accountId" | "name" | "type">): Promise<HealthThresholds | undefined>;
 }
 
 /** Brings to devices what waits for them. Error: `StaleSessionError`. */

@@ -1,6 +1,7 @@
 import type { QueryKind } from "../../protocol/link/device-query.ts";
 import type { EdgeError } from "../../protocol/errors/errors.ts";
 import type { ControlFrame } from "../../protocol/link/frames.ts";
+import type { HealthThresholds } from "../../protocol/link/health-thresholds.ts";
 import type { StreamChannelId } from "../../protocol/link/stream-data.ts";
 import type { StreamEnd, StreamKind } from "../../protocol/link/streams.ts";
 
@@ -23,6 +24,8 @@ export interface DeviceSession {
    * Throws `TooManyRequests`.
    */
   openStream(request: StreamRequest, sink: StreamSink): DeviceStream;
+  /** Tells the device what it sends at once of how it is, if it was told something else; `undefined`: what it does by default. */
+  setHealthThresholds(thresholds: HealthThresholds | undefined): void;
   /** Pings the device, and ends the session unless a sign of life follows soon. */
   checkLiveness(): void;
 }

@@ -115,6 +115,8 @@ export interface AlertStore {
   ): Promise<{ readonly observed: readonly Observation[]; readonly last: string | undefined }>;
   /** Returns the other conditions that hold. */
   observeOthers(accountId: string, nowMs: number): Promise<readonly Observation[]>;
+  /** Returns the assets of an account whose devices are connected at an instance, in the order of their UUIDs. */
+  listConnected(accountId: string, instanceId: string, after: string, limit: number): Promise<readonly AlertSubject[]>;
   /** Returns at most `limit` open alerts, in the order of their conditions and subjects, those behind `after`. */
   listOpen(
     accountId: string,
@@ -186,6 +188,11 @@ export type Stored = "stored" | "too_many";
 /** Whom an account has told what, and what it does not want to hear. */
 export interface AlertSettingsStore {
   readRules(accountId: string): Promise<readonly AlertRule[]>;
+  /** Returns the rules about what devices measure of accounts that have any, in the order of their ids. */
+  listLevelRules(
+    after: string,
+    limit: number,
+  ): Promise<readonly { readonly accountId: string; readonly rules: readonly AlertRule[] }[]>;
   listRoutes(accountId: string): Promise<readonly NamedRoute[]>;
   findChannel(accountId: string, name: string): Promise<StoredChannel | undefined>;
   read(accountId: string): Promise<AlertSettings>;

@@ -5,6 +5,7 @@ import { deployOptionsSchema } from "../apps/deploy-request.ts";
 import { appActionSchema } from "../deployments/deployment-action.ts";
 import { deviceEventSchema, errorCodeSchema } from "../deployments/deployment-event.ts";
 import { MAX_MESSAGE_LENGTH } from "../limits.ts";
+import { healthThresholdsSchema } from "./health-thresholds.ts";
 import { sanitizedText, sanitizedLine } from "../values/sanitized-text.ts";
 import { streamClose, streamCredit, streamOpen, streamOpened, streamResize } from "./streams.ts";
 
@@ -79,6 +80,14 @@ const welcome = z.object({
    * sent: the device sends what follows (`health-rows.ts`).
    */
   health_at: z.int().min(0).optional(),
+  /** What the device tells at once of how it is, where that differs from its defaults. */
+  health_thresholds: healthThresholdsSchema.optional(),
+});
+
+/** Replaces the thresholds of the welcome: rules of the account, or what they select, have changed. Absent: the defaults. */
+const healthThresholds = z.object({
+  type: z.literal("health_thresholds"),
+  thresholds: healthThresholdsSchema.optional(),
 });
 
 /** The device validates `spec`, with its own error codes, so the frame accepts any value. */
@@ -175,6 +184,7 @@ export const controlFrameSchema = z.discriminatedUnion("type", [
   eventAck,
   query,
   queryCancel,
+  healthThresholds,
   streamOpen,
   streamCredit,
   streamClose,

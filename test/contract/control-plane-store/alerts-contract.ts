@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { NO_HABITS } from "../../../src/control-plane/core/alerts/habits.ts";
 import { MAX_SCANNED_ALERTS } from "../../../src/control-plane/store/alerts.ts";
+import type { AlertRule } from "../../../src/protocol/alerts/settings.ts";
 import { someAudit as audit } from "../../support/control-plane/people.ts";
 import { assignment, goAway, NOW, opening } from "./alert-records.ts";
 import {
@@ -185,6 +186,49 @@ export function alertsContract(harness: StoreHarness): void {
       await goAway(store, device, 2_000);
       expect((await alerts.listChangedDevices("", 10))[0]?.habits).toEqual(habits);
       expect(await alerts.listChangedDevices(device.uuid, 10)).toEqual([]);
+    });
+
+    test("rules about what devices measure are listed by account, and the devices that are connected at an instance", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alerts, alertSettings, assetSettings, sessions } = store;
+      const rules = async (accountId: string, ...of: AlertRule[]): Promise<void> =>
+        alertSettings.change(accountId, (current) => ({
+          ...current,
+          rules: of,
+          audit: audit("alert_settings.changed"),
+        }));
+      const offline = { condition: "device_offline", selector: "*", for_s: 60 } as const;
+      const hot = { condition: "temperature_high", selector: "site=north", above: 95 } as const;
+      await rules(STRANGER, offline);
+      expect(await alertSettings.listLevelRules("", 9)).toEqual([]);
+      await rules(ACCOUNT, offline, hot);
+      await rules(STRANGER, { ...hot, above: 70 });
+      expect(await alertSettings.listLevelRules("", 1)).toEqual([{ accountId: ACCOUNT, rules: [hot] }]);
+      expect(await alertSettings.listLevelRules(ACCOUNT, 9)).toEqual([
+        { accountId: STRANGER, rules: [{ ...hot, above: 70 }] },
+      ]);
+      await rules(ACCOUNT, offline);
+      expect((await alertSettings.listLevelRules("", 9)).map(({ accountId }) => accountId)).toEqual([STRANGER]);
+
+      const [here, second, away] = [someAsset({ type: "oven" }), someAsset(), someAsset()];
+      const [elsewhere, strange] = [someAsset(), someAsset({ accountId: STRANGER })];
+      for (const asset of [here, second, away, elsewhere, strange]) {
+        await register(store, asset);
+        const instanceId = asset === elsewhere ? "ins_2" : "ins_1";
+        const session = { sessionId: `ses_${asset.uuid}`, instanceId, protocol: 1, at: 1_000 };
+        const opened = await sessions.open({ assetUuid: asset.uuid, ...session });
+        if (asset === away && opened) await sessions.close({ assetUuid: away.uuid, ...opened }, 1_001, "lost");
+      }
+      await assetSettings.changeTags(here.uuid, new Map([["site", "north"]]), false, audit("asset.tagged"));
+      const subject = { kind: "asset", id: here.uuid, name: here.name, type: "oven" } as const;
+      expect(await alerts.listConnected(ACCOUNT, "ins_1", "", 1)).toEqual([
+        { ...subject, tags: new Map([["site", "north"]]) },
+      ]);
+      const ids = async (...of: Parameters<typeof alerts.listConnected>) =>
+        (await alerts.listConnected(...of)).map(({ id }) => id);
+      expect(await ids(ACCOUNT, "ins_1", here.uuid, 9)).toEqual([second.uuid]);
+      expect(await ids(STRANGER, "ins_1", "", 9)).toEqual([strange.uuid]);
+      expect(await ids(ACCOUNT, "ins_2", "", 9)).toEqual([elsewhere.uuid]);
     });
 
     test("the last round is on record", async () => {

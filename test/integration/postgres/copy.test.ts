@@ -86,7 +86,7 @@ const ALERT_ROWS = /* sql */ `
   INSERT INTO alerts (id, account_id, condition, subject_kind, subject_id, subject_name, severity, state, since_ms, fired_at_ms)
     VALUES ('alr_1', 'acc_fixture', 'device_offline', 'asset', '0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11', 'Pump house', 'critical',
       'firing', 1, 2);
-  INSERT INTO alert_rules (account_id, rules) SELECT id, '[]' FROM accounts;
+  INSERT INTO alert_rules (account_id, rules, about_levels) SELECT id, '[]', 1 FROM accounts;
   INSERT INTO alert_routes (account_id, name, body) SELECT id, 'all', '{}' FROM accounts;
   INSERT INTO alert_channels (account_id, name, kind, shown, changed_at_ms, key_id, sealed)
     SELECT id, 'ops', 'webhook', '{}', 5000000000000, 'key_a', x'01fd00' FROM accounts;

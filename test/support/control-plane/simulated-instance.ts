@@ -255,6 +255,8 @@ export class SimulatedSession implements DeviceSession {
     this.#instance.track(this.#messages.whenIdle());
   }
 
+  setHealthThresholds(): void {}
+
   query(what: QueryKind, params: unknown, sink: QuerySink): Disposable {
     return this.queries.open(what, params, sink);
   }

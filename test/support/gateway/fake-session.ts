@@ -46,6 +46,8 @@ export class FakeSession implements DeviceSession {
 
   send(): void {}
 
+  setHealthThresholds(): void {}
+
   query(what: QueryKind, params: unknown, sink: QuerySink): Disposable {
     if (this.refusal) throw this.refusal;
     const query: SeenQuery = { what, params, sink, isCancelled: false };

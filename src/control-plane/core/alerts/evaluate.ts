@@ -39,7 +39,7 @@ export function takesSubject(terms: readonly SelectorTerm[], { kind, type = "", 
 }
 
 /** Returns what applies to the subject: the defaults of the condition, and the first rule that matches over them. */
-function ruleFor(
+export function ruleFor(
   rules: readonly ParsedRule[],
   { condition, subject }: Pick<Observation, "condition" | "subject">,
 ): AppliedRule {

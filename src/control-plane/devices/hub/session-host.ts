@@ -2,7 +2,14 @@ import type { WebSocket } from "ws";
 import type { Clock } from "../../../lib/clock.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Asset } from "../../core/asset.ts";
-import type { DeliveryHandler, DeploymentHandler, FrameOutcome, HealthHandler, ReportHandler } from "../handlers.ts";
+import type {
+  DeliveryHandler,
+  DeploymentHandler,
+  FrameOutcome,
+  HealthHandler,
+  ReportHandler,
+  ThresholdSource,
+} from "../handlers.ts";
 import type { Observer } from "../../metrics/observer.ts";
 import type { FrameRateLimiter } from "./frame-rate-limiter.ts";
 import type { AgentFrame } from "../../../protocol/link/frames.ts";
@@ -18,6 +25,7 @@ export interface SessionHandlers {
   readonly delivery: DeliveryHandler;
   readonly reportHandler: ReportHandler;
   readonly healthHandler: HealthHandler;
+  readonly thresholds: ThresholdSource;
 }
 
 /** The current session of each device. */

@@ -1,6 +1,7 @@
 import type { WebSocket } from "ws";
 import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeAgentFrame } from "../../../protocol/link/frames.ts";
 import { negotiateVersion } from "../../../protocol/version.ts";
+import type { HealthThresholds } from "../../../protocol/link/health-thresholds.ts";
 import type { Asset } from "../../core/asset.ts";
 import type { QueryKind } from "../../../protocol/link/device-query.ts";
 import { unknownFeatures } from "../../../protocol/link/features.ts";
@@ -17,6 +18,7 @@ import {
   type Hello,
   type SessionHost,
 } from "./session-host.ts";
+import { SessionOutput } from "./session-output.ts";
 import { SessionQueries } from "./session-queries.ts";
 import { SessionStreams } from "./session-streams.ts";
 import { BadFrameCounter, NO_BAD_FRAMES } from "./bad-frame-counter.ts";
@@ -25,8 +27,6 @@ import { silenceTimer } from "./silence-timer.ts";
 
 const HELLO_TIMEOUT_MS = 10_000;
 const LIVENESS_TIMEOUT_MS = 10_000;
-/** Maximum number of unsent bytes for a slow device: a few deployments and their acknowledgements. */
-const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
 /** A message of the device, not parsed yet. A ping or pong has no data and is only charged. */
 interface RawMessage {
@@ -40,12 +40,15 @@ export class HubSession implements DeviceSession {
   readonly assetUuid: string;
   readonly #host: SessionHost;
   readonly #socket: WebSocket;
+  readonly #output: SessionOutput;
   /** Until the welcome, which names it. */
   #asset: Asset | undefined;
   /** Until it is closed, by the hub. */
   watching: Disposable | undefined;
   readonly #messages: MessageQueue<RawMessage>;
   readonly #health = new HealthMessageReader();
+  /** What the device was told of its thresholds, in JSON; `undefined`: nothing, so that its defaults hold. */
+  #thresholds: string | undefined;
   /** Each is set when it is needed first: most sessions are idle. */
   #badFrames: BadFrameCounter | undefined;
   #queries: SessionQueries | undefined;
@@ -74,6 +77,7 @@ export class HubSession implements DeviceSession {
     this.#asset = asset;
     this.#socket = socket;
     this.#host = host;
+    this.#output = new SessionOutput(socket, observer, this);
     this.#messages = new MessageQueue(
       clock,
       socket,
@@ -110,35 +114,24 @@ export class HubSession implements DeviceSession {
   }
 
   openStream(request: StreamRequest, sink: StreamSink): DeviceStream {
-    const { clock, observer } = this.#host;
-    const socket = this.#socket;
-    this.#streams ??= new SessionStreams(
-      {
-        get bufferedAmount() {
-          return socket.bufferedAmount;
-        },
-        send: (message) => {
-          observer?.sent(message.length);
-          socket.send(message, { binary: true }, this.#onSent);
-        },
-        sendFrame: (frame) => this.send(frame),
-      },
-      clock,
-    );
+    this.#streams ??= new SessionStreams(this.#output, this.#host.clock);
     return this.#streams.open(request, sink);
   }
 
   send(frame: ControlFrame): void {
-    const { observer } = this.#host;
-    const socket = this.#socket;
-    if (socket.readyState !== socket.OPEN) return;
-    const text = JSON.stringify(frame);
-    observer?.sent(Buffer.byteLength(text));
-    socket.send(text, this.#onSent);
-    if (socket.bufferedAmount <= MAX_BUFFERED_BYTES) return;
-    observer?.bounded("device_not_read");
-    this.log("warn", { buffered_bytes: socket.bufferedAmount }, "the device does not read; connection cut");
-    this.terminate();
+    this.#output.sendFrame(frame);
+  }
+
+  flushStreams(): void {
+    this.#streams?.flush();
+  }
+
+  setHealthThresholds(thresholds: HealthThresholds | undefined): void {
+    const text = thresholds && JSON.stringify(thresholds);
+    // Before the welcome, which has them.
+    if (!this.#isWelcome || text === this.#thresholds) return;
+    this.#thresholds = text;
+    this.send({ type: "health_thresholds", ...(thresholds && { thresholds }) });
   }
 
   /** Brings over what waits for the device. Before the device is reconciled that follows anyway. */
@@ -187,9 +180,6 @@ export class HubSession implements DeviceSession {
   log(level: "info" | "warn" | "error", fields: object, message: string): void {
     this.#host.logger[level]({ session: this.id, asset: this.assetUuid, ...fields }, message);
   }
-
-  /** Data of streams waits until nothing else does. */
-  readonly #onSent = (): void => this.#streams?.flush();
 
   #end(code?: number): void {
     this.closeCode ??= code;
@@ -324,7 +314,10 @@ export class HubSession implements DeviceSession {
     );
     const asset = this.#asset;
     if (!current || !asset) return;
+    const thresholds = await this.#repeat(() => handlers.thresholds.thresholdsOf(asset));
+    if (!this.isOpen) return;
     this.#asset = undefined;
+    this.#thresholds = thresholds && JSON.stringify(thresholds);
     const { uuid, serialNumber, name } = asset;
     const { reportHash, healthAt } = current;
     this.send({
@@ -334,6 +327,7 @@ export class HubSession implements DeviceSession {
       asset: { uuid, serial_number: serialNumber, name },
       ...(reportHash !== undefined && { report_hash: reportHash }),
       ...(healthAt !== undefined && { health_at: healthAt }),
+      ...(thresholds && { health_thresholds: thresholds }),
     });
     this.#isWelcome = true;
     observer?.sessionOpened();

@@ -10,6 +10,7 @@ import {
   type Stored,
   type StoredChannel,
 } from "../alerts.ts";
+import { isAboutLevels } from "../../core/alerts/thresholds.ts";
 import type { Sealed } from "../asset-settings.ts";
 import type { AuditEntry } from "../audit.ts";
 import { FAIL_WAITING } from "./alert-outbox.ts";
@@ -19,9 +20,11 @@ import { lockAccount } from "./keys.ts";
 import { all, change, one, type Value, type Work } from "./statement.ts";
 
 const READ_RULES = "SELECT rules FROM alert_rules WHERE account_id = ?";
+const LIST_LEVEL_RULES = /* sql */ `
+  SELECT account_id, rules FROM alert_rules WHERE about_levels = 1 AND account_id > ? ORDER BY account_id LIMIT ?`;
 const SET_RULES = /* sql */ `
-  INSERT INTO alert_rules (account_id, rules) VALUES (?, ?)
-  ON CONFLICT (account_id) DO UPDATE SET rules = excluded.rules`;
+  INSERT INTO alert_rules (account_id, rules, about_levels) VALUES (?, ?, ?)
+  ON CONFLICT (account_id) DO UPDATE SET rules = excluded.rules, about_levels = excluded.about_levels`;
 const LIST_ROUTES = "SELECT name, body FROM alert_routes WHERE account_id = ? ORDER BY name";
 const PUT_ROUTE = /* sql */ `
   INSERT INTO alert_routes (account_id, name, body) VALUES (?, ?, ?)
@@ -94,6 +97,14 @@ export class SqlAlertSettingsStore implements AlertSettingsStore {
     return toRules(await this.#executor.one<RulesRow>(READ_RULES, [accountId]));
   }
 
+  async listLevelRules(
+    after: string,
+    limit: number,
+  ): Promise<readonly { readonly accountId: string; readonly rules: readonly AlertRule[] }[]> {
+    const rows = await this.#executor.all<RulesRow & { readonly account_id: string }>(LIST_LEVEL_RULES, [after, limit]);
+    return rows.map((row) => ({ accountId: row.account_id, rules: toRules(row).filter(isAboutLevels) }));
+  }
+
   async listRoutes(accountId: string): Promise<readonly NamedRoute[]> {
     return (await this.#executor.all<RouteRow>(LIST_ROUTES, [accountId])).map(toRoute);
   }
@@ -112,7 +123,8 @@ export class SqlAlertSettingsStore implements AlertSettingsStore {
       const before = yield* readAll(accountId);
       const after = decide(before);
       if (!after) return;
-      yield* change(SET_RULES, [accountId, JSON.stringify(after.rules)]);
+      const isForLevels = after.rules.some(isAboutLevels);
+      yield* change(SET_RULES, [accountId, JSON.stringify(after.rules), isForLevels ? 1 : 0]);
       for (const { name } of before.routes)
         if (!after.routes.some((route) => route.name === name)) yield* change(REMOVE_ROUTE, [accountId, name]);
       for (const { name, body } of after.routes) yield* change(PUT_ROUTE, [accountId, name, JSON.stringify(body)]);

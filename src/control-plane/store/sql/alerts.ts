@@ -1,5 +1,5 @@
 import type { AlertCondition, AlertSeverity } from "../../../protocol/alerts/condition.ts";
-import type { AlertChange, Observation, OpenAlert } from "../../core/alerts/alert.ts";
+import type { AlertChange, AlertSubject, Observation, OpenAlert } from "../../core/alerts/alert.ts";
 import { type DeviceHabits, NO_HABITS } from "../../core/alerts/habits.ts";
 import {
   type AlertCursor,
@@ -19,6 +19,7 @@ import { type SubjectRow, toSubject } from "./alert-subject.ts";
 import { NOTABLE_HEALTH } from "./notable-health.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import { recordAudit } from "./audit.ts";
+import { listConnected } from "./connected-subjects.ts";
 import type { Executor } from "./executor.ts";
 import { matchesSql } from "./selector-sql.ts";
 import { change, type Value, type Work } from "./statement.ts";
@@ -199,6 +200,15 @@ export class SqlAlertStore implements AlertStore {
 
   async observeOthers(accountId: string, nowMs: number): Promise<readonly Observation[]> {
     return this.#observations.observeOthers(accountId, nowMs);
+  }
+
+  async listConnected(
+    accountId: string,
+    instanceId: string,
+    after: string,
+    limit: number,
+  ): Promise<readonly AlertSubject[]> {
+    return listConnected(this.#executor, accountId, instanceId, after, limit);
   }
 
   async listOpen(

@@ -287,7 +287,9 @@ describe("the report over a session", () => {
 });
 
 /** Due after an hour; each message is the number that it follows. */
-const source = (taken: (number | undefined)[]): HealthSource => ({
+const source = (taken: (number | undefined)[], said: unknown[] = []): HealthSource => ({
+  begin: (confirmedAt, thresholds) => void said.push([confirmedAt, thresholds]),
+  setThresholds: (thresholds) => void said.push(thresholds),
   due: { earliestMs: 3_600_000, latestMs: 4_500_000 },
   take(afterAt) {
     taken.push(afterAt);
@@ -323,11 +325,30 @@ describe("how the device was", () => {
       },
       take: (afterAt, writer) => health.take(afterAt, writer),
       onEarly: (listener) => health.onEarly(listener),
+      begin: () => undefined,
+      setThresholds: () => undefined,
     });
     await link.clock.advance(4_499_999);
     expect(taken).toEqual([]);
     await link.clock.advance(1);
     expect(taken).toEqual([undefined]);
     expect(link.binary).toHaveLength(1);
+  });
+
+  it("is told at once by the thresholds of the control plane; one that no device may have leaves the default", () => {
+    const said: unknown[] = [];
+    const thresholds = { temperature_celsius: [[95, 900]], cpu_percent: [[5, 0, 0]], humidity_percent: [[9, 9]] };
+    const link = begin(undefined, { health_at: 900, health_thresholds: thresholds }, undefined, source([], said));
+    expect(said).toEqual([[900, { temperature_celsius: [[95, 900]] }]]);
+    const bad = [[1.5, 900], [95, -1], [95, 1e9], ["95", 900], [1e9, 900], 95, null];
+    for (const one of bad) link.receive({ type: "health_thresholds", thresholds: { temperature_celsius: [one] } });
+    link.receive({
+      type: "health_thresholds",
+      thresholds: { temperature_celsius: Array.from({ length: 5 }, () => [95, 900]) },
+    });
+    expect(said.slice(1)).toEqual(Array.from({ length: 8 }, () => ({})));
+    link.receive({ type: "health_thresholds", thresholds: { disk_percent: [] } });
+    link.receive({ type: "health_thresholds" });
+    expect(said.slice(9)).toEqual([{ disk_percent: [] }, undefined]);
   });
 });

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { HealthSender } from "../../../../src/agent/link/health-sender.ts";
-import { HealthReports } from "../../../../src/agent/telemetry/health-reports.ts";
+import { HealthReports, MAX_EARLY_A_DAY } from "../../../../src/agent/telemetry/health-reports.ts";
+import type { HealthThresholds } from "../../../../src/protocol/link/health-thresholds.ts";
 import type { HealthRow, HealthSpreads } from "../../../../src/protocol/link/health-points.ts";
 import { type AppHealthRow, combineAppRows } from "../../../../src/protocol/link/app-health.ts";
 import { HealthMessageReader } from "../../../../src/protocol/link/health-message.ts";
@@ -19,8 +20,8 @@ const HEADER_BYTES = 6;
 const MAX_BYTES_A_DAY = 1_500;
 
 /** The device's ring in memory, and its reports. */
-function device(perDay = 24) {
-  const clock = new FakeClock(START * 1_000);
+function device(perDay = 24, startS = START) {
+  const clock = new FakeClock(startS * 1_000);
   const rows: HealthRow[] = [];
   const apps: AppHealthRow[] = [];
   const ring = { rows: () => rows };
@@ -40,7 +41,8 @@ function device(perDay = 24) {
       reports.onRow(row);
     },
     /** Opens a session. What it sends is in `sent`. */
-    begin(confirmedAt?: number, sent: HealthRow[][] = []) {
+    begin(confirmedAt?: number, sent: HealthRow[][] = [], thresholds?: HealthThresholds) {
+      reports.begin(confirmedAt, thresholds);
       const reader = new HealthMessageReader();
       const sentApps: AppHealthRow[] = [];
       const send = (bytes: Uint8Array): void => {
@@ -196,9 +198,9 @@ describe("what a device sends of how it was", () => {
 const heat = (celsius: number): HealthSpreads => ({ temperature_celsius: [celsius, celsius, celsius] });
 
 /** A session that has just sent its hourly message. */
-async function afterMessage() {
+async function afterMessage(thresholds?: HealthThresholds) {
   const gateway = device();
-  const session = gateway.begin();
+  const session = gateway.begin(undefined, [], thresholds);
   while (session.sent.length < 3) await gateway.sample(heat(60));
   return { gateway, session, count: session.sent.length };
 }
@@ -258,6 +260,84 @@ describe("a condition of alerts that begins or ceases to hold", () => {
     await other.gateway.clock.advance((QUARTER_MS * 4) / 3);
     for (let count = 0; count < 3; count++) await other.gateway.sample({ memory_percent: [97, 97, 97] });
     expect(second.sent).toHaveLength(other.count);
+  });
+
+  test("that is lost with its session is told again in the next one; one that the service has is not, nor after a restart", async () => {
+    const link = await afterMessage();
+    const before = link.session.sent.at(-1)?.at(-1)?.at;
+    await untilSent(link, heat(85));
+    const [length, newest] = [link.session.sent.length, link.session.sent.at(-1)?.at(-1)?.at];
+    link.session[Symbol.dispose]();
+    using lost = link.gateway.begin(before);
+    await untilSent({ ...link, session: lost }, heat(85));
+    expect(lost.sent.flat()[0]?.at).toBe((before ?? 0) + QUARTER_S);
+    expect(length).toBeGreaterThan(link.count);
+    // The agent starts anew: its ring has the rows.
+    const after = device(24, link.gateway.nowS());
+    after.rows.push(...link.gateway.rows);
+    using next = after.begin(newest);
+    const { due } = after.reports;
+    await after.sample(heat(85));
+    expect([after.reports.due, next.sent]).toEqual([due, []]);
+  });
+});
+
+describe("the thresholds that the service says", () => {
+  test("hold in place of the device's: higher, for longer, and for what it does not judge by itself", async () => {
+    const link = await afterMessage({ temperature_celsius: [[95, 1_800]], disk_percent: [[90, 900]] });
+    using session = link.session;
+    for (let count = 0; count < 7; count++) await link.gateway.sample(heat(90));
+    expect(session.sent).toHaveLength(link.count);
+    await untilSent(link, heat(90));
+    expect(await untilSent(link, heat(97))).toBeLessThanOrEqual(50);
+    const [, second] = session.sent.at(-1)?.toReversed() ?? [];
+    expect(second?.spreads.temperature_celsius?.[1]).toBeGreaterThan(95);
+    await untilSent(link, heat(97));
+    expect(await untilSent(link, { ...heat(97), disk_percent: [92, 92, 92] })).toBeLessThanOrEqual(35);
+  });
+
+  test("apply to the next row when they change, and again what is there by default when they are taken back", async () => {
+    const link = await afterMessage({ temperature_celsius: [] });
+    using session = link.session;
+    for (let count = 0; count < 7; count++) await link.gateway.sample(heat(99));
+    expect(session.sent).toHaveLength(link.count);
+    link.gateway.reports.setThresholds({ temperature_celsius: [[85, 900]] });
+    await link.gateway.sample(heat(99));
+    await link.gateway.clock.advance(0);
+    expect(session.sent).toHaveLength(link.count + 1);
+    link.gateway.reports.setThresholds({ temperature_celsius: [[90, 900]] });
+    await link.gateway.sample(heat(99));
+    await link.gateway.clock.advance(0);
+    // By these it has been told.
+    expect(session.sent).toHaveLength(link.count + 1);
+    link.gateway.reports.setThresholds(undefined);
+    expect(await untilSent(link, heat(60))).toBeLessThanOrEqual(35);
+  });
+
+  test("of a service that lies cost no more than the messages that the device allows itself", async () => {
+    const link = await afterMessage();
+    using session = link.session;
+    const hostile: (HealthThresholds | undefined)[] = [
+      { temperature_celsius: [[-200, 0]], cpu_percent: [[0, 0]] },
+      undefined,
+      { temperature_celsius: [], memory_percent: [], inodes_percent: [] },
+      { temperature_celsius: [[60, 0]], signal_percent: [[0, 900]] },
+    ];
+    for (let count = 0; count < 12 * 24; count++) {
+      link.gateway.reports.setThresholds(hostile[count % hostile.length]);
+      await link.gateway.sample({ ...heat(60 + (count % 7)), cpu_percent: [1, 2 + (count % 3), 9] });
+    }
+    expect(session.sent.length - link.count).toBeGreaterThan(19);
+    expect(session.sent.length - link.count).toBeLessThanOrEqual(24 + MAX_EARLY_A_DAY);
+    // Nor over sessions that it ends.
+    const other = device();
+    const sent: HealthRow[][] = [];
+    for (let count = 0; count < 12 * 24; count++) {
+      using broken = other.begin(undefined, sent, hostile[count % hostile.length]);
+      broken.onTraffic();
+      await other.sample(heat(60 + (count % 7)));
+    }
+    expect(sent.length).toBeLessThanOrEqual(24 + 1 + MAX_EARLY_A_DAY);
   });
 });
 

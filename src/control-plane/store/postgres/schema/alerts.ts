@@ -27,8 +27,11 @@ export const ALERTS = /* sql */ `
 
   CREATE TABLE alert_rules (
     account_id TEXT COLLATE "C" PRIMARY KEY REFERENCES accounts (id) ON DELETE CASCADE,
-    rules TEXT NOT NULL
+    rules TEXT NOT NULL,
+    -- Whether one of them is about what devices measure.
+    about_levels SMALLINT NOT NULL CHECK (about_levels IN (0, 1))
   );
+  CREATE INDEX alert_rules_about_levels ON alert_rules (account_id) WHERE about_levels = 1;
 
   CREATE TABLE alert_routes (
     account_id TEXT COLLATE "C" NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
