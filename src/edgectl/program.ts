@@ -6,6 +6,7 @@ import { addAppsLifecycle, addAppsUpdate } from "./commands/apps-control.ts";
 import { addAppsList, addAppsLogs, addAppsShow, addAppsStats } from "./commands/apps-read.ts";
 import { addApply } from "./commands/apply.ts";
 import { addAssetsAccept, addAssetsList, addAssetsShow } from "./commands/assets.ts";
+import { addAssetsCode, addAssetsCreate } from "./commands/assets-create.ts";
 import { addAssetsHealth } from "./commands/assets-health.ts";
 import { addAssetsHistory } from "./commands/assets-history.ts";
 import { addAssetsUpdateAgent } from "./commands/assets-update-agent.ts";
@@ -114,11 +115,13 @@ export function createProgram(io: Io): Command {
 
 /** Assets, the releases of their agents, and alerts about them. */
 function addAssetCommands(program: Command, io: Io): void {
-  const assets = program.command("assets").description("list, show and change assets");
+  const assets = program.command("assets").description("list, show, register and change assets");
   addAssetsList(assets, io);
   addAssetsShow(assets, io);
   addAssetsHistory(assets, io);
   addAssetsHealth(assets, io);
+  addAssetsCreate(assets, io);
+  addAssetsCode(assets, io);
   addAssetsAccept(assets, io);
   addAssetsUpdate(assets, io);
   addAssetsUpdateAgent(assets, io);

@@ -5,7 +5,7 @@ import { sourceFiles } from "../support/repo/files.ts";
 
 /** What turns bytes of somebody else into values, or into more bytes. */
 const PARSER =
-  /\bJSON\.parse\(|\bparse(?:Bounded)?Json\(|\brequireBoundedJson\(|\bfrom "(?:yaml|csv-parse)"|\b(?:create)?(?:Gunzip|Unzip|Inflate|BrotliDecompress|ZstdDecompress)\(|\b(?:gunzip|unzip|inflate|brotliDecompress|zstdDecompress)(?:Sync)?\(|\bimport\("tar-stream"\)|\bfrom "tar-stream"|\bresponse\.(?:json|text|arrayBuffer)\(/;
+  /\bJSON\.parse\(|\bparse(?:Bounded)?Json\(|\brequireBoundedJson\(|\bfrom "(?:yaml|csv-parse(?:\/sync)?)"|\b(?:create)?(?:Gunzip|Unzip|Inflate|BrotliDecompress|ZstdDecompress)\(|\b(?:gunzip|unzip|inflate|brotliDecompress|zstdDecompress)(?:Sync)?\(|\bimport\("tar-stream"\)|\bfrom "tar-stream"|\bresponse\.(?:json|text|arrayBuffer)\(/;
 
 /** The parser itself, and what reads on what it has bounded. */
 const BOUNDED: ReadonlySet<string> = new Set([

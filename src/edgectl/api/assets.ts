@@ -106,6 +106,62 @@ export function releaseAsset(client: ApiClient, asset: string): Promise<void> {
   return client.empty(requestOf("DELETE /v1/assets/{asset_id}/hold", pathOf(asset)));
 }
 
+/** The service takes up to 45 seconds for the rows of a request, after other requests of the account. */
+const BULK_TIMEOUT_MS = 90_000;
+
+const rowErrorSchema = z.looseObject({ code: z.string(), message: z.string() });
+const registrationSchema = z.looseObject({
+  // What a row has besides follows from its status. The device's token is not read: an enrolment code gives the device one.
+  results: z.array(
+    z.discriminatedUnion("status", [
+      z.object({ status: z.literal("done"), asset_id: z.string().optional() }),
+      z.object({ status: z.literal("failed"), error: rowErrorSchema }),
+      z.object({ status: z.literal("skipped") }),
+    ]),
+  ),
+});
+export type RegistrationResult = z.output<typeof registrationSchema>["results"][number];
+
+/** Registers up to 200 assets. Returns what became of each, in their order. */
+export async function registerAssets(
+  client: ApiClient,
+  body: BodyOf<"POST /v1/bulk/assets">,
+  isDryRun: boolean,
+): Promise<readonly RegistrationResult[]> {
+  const query = { dry_run: isDryRun ? "true" : undefined };
+  const options = { query, body, timeoutMs: BULK_TIMEOUT_MS };
+  return (await client.json(requestOf("POST /v1/bulk/assets", options), registrationSchema)).results;
+}
+
+const tagResultsSchema = z.looseObject({
+  results: z.array(
+    z.discriminatedUnion("status", [
+      z.object({ status: z.literal("done") }),
+      z.object({ status: z.literal("failed"), error: rowErrorSchema }),
+      z.object({ status: z.literal("skipped") }),
+    ]),
+  ),
+});
+
+/** Sets tags of up to 200 assets. Returns what became of each, in their order. */
+export async function tagAssets(client: ApiClient, rows: BodyOf<"POST /v1/bulk/tags">["assets"]) {
+  const options = { body: { assets: rows }, timeoutMs: BULK_TIMEOUT_MS };
+  return (await client.json(requestOf("POST /v1/bulk/tags", options), tagResultsSchema)).results;
+}
+
+const enrolmentCodeSchema = z.looseObject({ code: z.string(), serial_number: z.string(), expires_at: z.number() });
+export type EnrolmentCode = z.output<typeof enrolmentCodeSchema>;
+
+/** Makes a code with which a device becomes the asset. Voids earlier ones of it that were not used. */
+export function createEnrolmentCode(
+  client: ApiClient,
+  asset: string,
+  validS: number | undefined,
+): Promise<EnrolmentCode> {
+  const options = { ...pathOf(asset), body: { valid_s: validS } };
+  return client.json(requestOf("POST /v1/assets/{asset_id}/enrolment-codes", options), enrolmentCodeSchema);
+}
+
 function pathOf(asset: string) {
   return { path: { asset_id: asset } };
 }

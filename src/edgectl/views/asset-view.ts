@@ -1,4 +1,4 @@
-import type { Asset, Tags, Variables } from "../api/assets.ts";
+import type { Asset, EnrolmentCode, Tags, Variables } from "../api/assets.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type Column, renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
@@ -27,6 +27,50 @@ export function renderAssets(assets: readonly Asset[], theme: Theme, width: numb
     },
   ];
   return renderTable(columns, assets, theme, width);
+}
+
+/** An asset of a file that was to be registered. */
+interface NewAssetRow {
+  readonly serial_number: string;
+  readonly created: boolean;
+  readonly code?: string;
+  readonly problem?: string | undefined;
+}
+
+/** @param isDryRun whether nothing was changed */
+export function renderNewAssets(
+  rows: readonly NewAssetRow[],
+  isDryRun: boolean,
+  theme: Theme,
+  width: number | undefined,
+): string {
+  const done = isDryRun ? "can be created" : "created";
+  const columns: Column<NewAssetRow>[] = [
+    { header: "SERIAL NUMBER", cell: ({ serial_number }) => sanitizeLine(serial_number) },
+    {
+      header: "RESULT",
+      cell: ({ created, code, problem }) => {
+        const why =
+          problem === undefined
+            ? ""
+            : `: ${sanitizeLine(problem)}${code === undefined ? "" : ` (${sanitizeLine(code)})`}`;
+        return `${created ? done : "not created"}${why}`;
+      },
+      paint: (text, { problem }) => (problem === undefined ? text : theme.yellow(text)),
+    },
+  ];
+  const created = rows.filter((row) => row.created).length;
+  const summary = [`${created} ${done}`, ...(created < rows.length ? [`${rows.length - created} not`] : [])].join(", ");
+  return `${renderTable(columns, rows, theme, width)}\n\n${summary}.`;
+}
+
+export function renderCodes(codes: readonly EnrolmentCode[], theme: Theme, width: number | undefined): string {
+  const columns: Column<EnrolmentCode>[] = [
+    { header: "SERIAL NUMBER", cell: ({ serial_number }) => sanitizeLine(serial_number) },
+    { header: "CODE", cell: ({ code }) => sanitizeLine(code) },
+    { header: "VALID UNTIL", cell: ({ expires_at }) => `${formatTime(expires_at)} UTC` },
+  ];
+  return renderTable(columns, codes, theme, width);
 }
 
 /** @param now Unix seconds */

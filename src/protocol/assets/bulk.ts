@@ -9,11 +9,16 @@ export const MAX_BULK_ROWS = 200;
 
 const { accept, ...rowFields } = assetRegistrationFields;
 
+/** One asset of Register Assets. */
+export const assetRegistrationRowSchema = requireDifferentSims(z.strictObject(rowFields)).meta({
+  id: "AssetRegistrationRow",
+});
+
 /** Body of Register Assets. */
 export const bulkRegistrationSchema = z
   .strictObject({
     assets: z
-      .array(requireDifferentSims(z.strictObject(rowFields)).meta({ id: "AssetRegistrationRow" }))
+      .array(assetRegistrationRowSchema)
       .min(1)
       .max(MAX_BULK_ROWS)
       .meta({ description: "Assets to register, each on its own." }),

@@ -24,6 +24,8 @@ describe("edgectl completion", () => {
       "show",
       "history",
       "health",
+      "create",
+      "code",
       "accept",
       "update",
       "update-agent",
@@ -70,6 +72,9 @@ describe("edgectl's help", () => {
     [["fleets", "apply"]],
     [["rollouts", "create"]],
     [["variables", "set"]],
+    [["assets", "create"]],
+    [["assets", "code"]],
+    [["assets", "accept"]],
   ])("%j is readable at 80 columns and documents the exit codes at the top", async (path) => {
     await using user = await edgectlUser();
     const { code, stdout, stderr } = await user.run([...path, "--help"]);

@@ -12,6 +12,7 @@ import { parseStreamedEvent } from "../../../src/edgectl/api/deployments.ts";
 import { requestOf } from "../../../src/edgectl/api/request.ts";
 import { parseEnvFile } from "../../../src/edgectl/compose/env-file.ts";
 import { parseAppFile } from "../../../src/edgectl/deploy/app-request.ts";
+import { readAssetRows } from "../../../src/edgectl/documents/asset-rows.ts";
 import { loadDocument } from "../../../src/edgectl/documents/load.ts";
 import { Problems } from "../../../src/edgectl/documents/problems.ts";
 import {
@@ -179,6 +180,21 @@ export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
     files: ["src/edgectl/documents/load.ts"],
     inputs: yamlInputs,
     run: (bytes) => loadDocument(bytes.toString(), new Problems("f")),
+  },
+  {
+    name: "assets to register",
+    from: "file",
+    files: ["src/edgectl/documents/asset-rows.ts"],
+    inputs: () =>
+      Object.entries({
+        "empty cells": ",".repeat(1024 * 1024),
+        "empty cells below a header": `serial_number\n${",".repeat(1024 * 1023)}`,
+        "many rows": `serial_number\n${"a\n".repeat(512 * 1023)}`,
+        "rows that are not valid": `serial_number,tags\n${"?,?\n".repeat(9_999)}`,
+        "many tags": `serial_number,tags\na,${"a=b ".repeat(4_000)}`,
+        "an open quote": `serial_number\n"${"a,".repeat(512 * 1023)}`,
+      }).map(([name, text]) => ({ name, bytes: Buffer.from(text) })),
+    run: (bytes) => readAssetRows(bytes.toString(), "assets.csv"),
   },
   {
     name: "env files",
