@@ -8,7 +8,6 @@ import { ACCOUNT, addRoute, AlertRig, connectDevices, type Received } from "../.
 import { someObservation } from "../../support/alerts/alert-simulation.ts";
 import { waitFor } from "../../support/wait-for.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
-import { failingStore } from "../../support/control-plane/failing-store.ts";
 
 const MINUTE = 60_000;
 
@@ -315,56 +314,6 @@ describe("the service itself goes", () => {
     await rig.until("the other one to be told", () => rig.received.length === 2, MINUTE);
     expect(texts(rig.received)[1]).toBe("Device offline: GW-2");
   });
-
-  test.each(["refused", "result_lost"] as const)(
-    "killed at every write (%s), nothing is lost, and nothing is told twice with another id",
-    async (fate) => {
-      for (let killAt = 0; ; killAt++) {
-        await using store = await openWithAccount();
-        await using rig = new AlertRig();
-        const [device] = await connectDevices(store, rig.clock, 1);
-        await addRoute(store, ["ops"]);
-        const failing = failingStore(store);
-        let [writes, claims] = [0, 0];
-        let hasSpoken = false;
-        let isKilled = false;
-        failing.fate = (call) => {
-          // The process is gone: nothing it does has an effect any more.
-          if (isKilled) return "refused";
-          hasSpoken ||= call === "alertOutbox.step";
-          // Before there is a message, and after the first few times, a claim finds nothing.
-          const isClaim = call === "alertOutbox.claim" && hasSpoken && claims++ < 3;
-          if (!isClaim && !/^alert(?:s\.change|Outbox\.(?:assign|step|finish))$/.test(call)) return "done";
-          if (writes++ < killAt) return "done";
-          isKilled = true;
-          return fate;
-        };
-        await device?.leave();
-        // Long gone: the first round tells it.
-        rig.clock.pass(40 * MINUTE);
-        await rig.start(failing.store);
-        await rig.until("the alert, or the kill", () => isKilled || rig.received.length > 0);
-        if (isKilled) await rig.start(store);
-        await rig.until("the alert", () => rig.received.some(({ message }) => message.type === "firing"));
-        await device?.join();
-        await rig.until(
-          "the end, or the kill",
-          () => isKilled || rig.received.some(({ message }) => message.type === "resolved"),
-        );
-        if (isKilled) await rig.start(store);
-        await rig.until("the end", () => rig.received.some(({ message }) => message.type === "resolved"));
-        await rig.until(
-          "the outbox to be empty",
-          async () => (await store.alertOutbox.listDeliveries(ACCOUNT, { state: "waiting" }, 9)).length === 0,
-        );
-        const byId = Map.groupBy(rig.received, ({ id }) => id);
-        expect([...byId.values()].map(([first]) => first?.message.type)).toEqual(["firing", "resolved"]);
-        for (const copies of byId.values())
-          expect(new Set(copies.map(({ message }) => JSON.stringify(message))).size).toBe(1);
-        if (!isKilled) break;
-      }
-    },
-  );
 });
 
 /** The same object with other methods in place of some. */

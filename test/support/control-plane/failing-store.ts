@@ -14,6 +14,8 @@ export interface FailingStore {
   fate: (call: string) => Fate;
   /** Number of calls that have failed. */
   readonly failures: number;
+  /** Number of calls that are under way. */
+  readonly underWay: number;
 }
 
 /** Decorates every call of every part of the store, none left out. */
@@ -21,7 +23,11 @@ export function failingStore(inner: Store): FailingStore {
   const failing = {
     fate: (): Fate => "done",
     failures: 0,
-    store: decorate(inner, "", (call, work) => decide(call, work)) as Store,
+    underWay: 0,
+    store: decorate(inner, "", async (call, work) => {
+      failing.underWay++;
+      return decide(call, work).finally(() => failing.underWay--);
+    }) as Store,
   };
   const decide = async (call: string, work: () => Promise<unknown>): Promise<unknown> => {
     const fate = (failing as FailingStore).fate(call);
