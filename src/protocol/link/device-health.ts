@@ -24,9 +24,8 @@ export const REPORTED_HEALTH_METRICS = HEALTH_METRICS.filter(
 const healthMetricSchema = z.enum(HEALTH_METRICS).meta({
   id: "HealthMetric",
   description:
-    "What was measured: use of the processors, of memory, of swap, and of the file system with the agent's state, by bytes and by inodes; " +
-    "the highest temperature of the machine's sensors; how often the processor was throttled, where the machine says so; and the signal " +
-    "of the modem, where ModemManager runs.",
+    "What was measured. The disk is the file system with the agent's state, the temperature the highest of " +
+    "the sensors; throttling is there where the machine tells, and the signal where ModemManager runs.",
 });
 export type HealthMetric = z.output<typeof healthMetricSchema>;
 

@@ -15,10 +15,10 @@ import { errorStatus, setErrorHeaders, toErrorBody, toPublicError } from "../err
 import { sendEvents, sendFailure } from "../event-stream.ts";
 
 const HEADERS = idempotencyHeaders(
-  "A repeated request joins the stream of the first one's deployment and gets its outcome. If that has failed for a reason that " +
-    "may pass (`retryable` in the table of errors), it begins another one instead. A key counts for all clients of the " +
-    "account, and is remembered as long as the deployment, by default 90 days after its end. A request for another asset or " +
-    "app, or with another command or body, is refused with `IdempotencyKeyReused`.",
+  "A repeated request joins the stream of the first one's deployment, or begins another one if that has " +
+  "failed for a reason that may pass (`x-retryable`). A key counts for all clients of the account, as long " +
+  "as the deployment is kept, by default 90 days after its end; with another asset, app, command or body it " +
+  "is refused with `IdempotencyKeyReused`.",
   PREFER,
 );
 const ACCEPTED_HEADERS = {

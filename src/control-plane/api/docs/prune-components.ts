@@ -10,7 +10,8 @@ interface Document {
 
 /**
  * Removes unreferenced shared schemas from an OpenAPI document. The generator lists each in two forms, for requests and
- * for responses; where only the request form is used, or both are the same, it gets the plain name.
+ * for responses; where only the request form is used, or both are the same, it gets the plain name. Examples that both forms have
+ * stay in the request.
  */
 export function pruneComponents(document: Document): object {
   const schemas = document.components?.schemas ?? {};
@@ -20,6 +21,12 @@ export function pruneComponents(document: Document): object {
   const isSame = (name: string, plain: string): boolean =>
     !used.has(plain) || JSON.stringify(schemas[name]) === JSON.stringify(schemas[plain]);
   const renamed = [...used].filter((name) => name.endsWith(INPUT) && isSame(name, name.slice(0, -INPUT.length)));
+  for (const name of used) {
+    const { examples, ...schema } = kept[name] as Readonly<Record<string, unknown>>;
+    const request = used.has(name + INPUT) ? (kept[name + INPUT] as typeof schema) : {};
+    const isRepeated = examples !== undefined && JSON.stringify(examples) === JSON.stringify(request["examples"]);
+    if (isRepeated && !renamed.includes(name + INPUT)) kept[name] = schema;
+  }
   return rename(pruned, new Map(renamed.map((name) => [name, name.slice(0, -INPUT.length)])));
 }
 

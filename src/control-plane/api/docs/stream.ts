@@ -11,11 +11,9 @@ export const DEPLOYMENT_ID_HEADER = {
 
 /** What all commands have in common. */
 export const COMMANDS_DESCRIPTION =
-  "The response to a command is a stream of events: `Running` any number of times, then `Success` or `Fail`. A request that does " +
-  "not become a deployment gets one `Fail` event with an empty `deployment_id`, or with `Accept: application/json` an error in " +
-  "JSON. With the header `Idempotency-Key`, a repeated request joins the stream of the first one. With `Prefer: " +
-  "respond-async`, the response is the deployment as it begins, and `Location` its path. The deployment continues when the " +
-  "client disconnects.";
+  "The response to a command is a stream of events: `Running` any number of times, then `Success` or `Fail`. " +
+  "A request that does not become a deployment gets one `Fail` event with an empty `deployment_id`, or with " +
+  "`Accept: application/json` an error in JSON. The deployment continues when the client disconnects.";
 
 /** The response to a command, which streams deployment events. */
 export function commandStream(description: string): DocumentedResponse {
@@ -42,7 +40,11 @@ export function streamErrors(...codes: readonly ErrorCode[]): Record<number, Doc
 }
 
 /** The response `default` of such an endpoint. Only a request without a valid key is refused with JSON in any case; a repeated one joins. */
-export const GENERAL_STREAM_ERRORS = asStream(generalErrors("IdempotencyInProgress", "IdempotencyResponseLost"));
+export const GENERAL_STREAM_ERRORS = asStream({
+  ...generalErrors("IdempotencyInProgress", "IdempotencyResponseLost"),
+  description:
+    "As the response `Error` of other operations, but as an event where JSON is not asked for and the key is valid.",
+});
 
 function asStream(response: DocumentedResponse): DocumentedResponse {
   // One of them: the JSON has an example for each code.

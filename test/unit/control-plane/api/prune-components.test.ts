@@ -45,3 +45,29 @@ test("keeps what is referred to, directly or through others, and gives request f
     },
   });
 });
+
+test("examples that a request form has too are there once", () => {
+  const document = {
+    paths: { "/a": { body: ref("ThingInput"), answer: [ref("Thing"), ref("Other")] } },
+    components: {
+      schemas: {
+        Thing: { type: "object", examples: [1] },
+        ThingInput: { type: "object", additionalProperties: false, examples: [1] },
+        Other: { type: "object", examples: [1] },
+        OtherInput: { type: "object", additionalProperties: false, examples: [1] },
+      },
+    },
+  };
+  expect(pruneComponents(document)).toMatchObject({
+    components: {
+      schemas: {
+        Thing: { type: "object" },
+        ThingInput: { additionalProperties: false, examples: [1] },
+        // Its request form is nowhere used.
+        Other: { type: "object", examples: [1] },
+      },
+    },
+  });
+  const { components } = pruneComponents(document) as { components: { schemas: { Thing: object } } };
+  expect(components.schemas.Thing).toEqual({ type: "object" });
+});
