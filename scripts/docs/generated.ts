@@ -4,6 +4,7 @@ import { configSchema as controlConfig } from "../../src/control-plane/config/co
 import { CONTAINER_FLAGS } from "../../src/edgectl/deploy/container-flags.ts";
 import { ERRORS, type ErrorEntry } from "../../src/protocol/errors/errors.ts";
 import { rolloutStrategySchema } from "../../src/protocol/fleets/rollout-strategy.ts";
+import { commandAnswers } from "./command-answers.ts";
 import { composeReference } from "./compose-reference.ts";
 import { apiTypes } from "./api-types.ts";
 import { type BenchmarkResults, recordedBenchmarks, renderBenchmarks } from "./benchmark-tables.ts";
@@ -18,11 +19,12 @@ import { readmeFigures } from "./readme-figures.ts";
 interface GeneratedSection {
   readonly page: string;
   readonly name: string;
-  readonly generate: () => string;
+  readonly generate: () => string | Promise<string>;
 }
 
 export const GENERATED_SECTIONS: readonly GeneratedSection[] = [
   { page: "docs/errors.md", name: "error-table", generate: errorTable },
+  { page: "docs/api.md", name: "command-answers", generate: commandAnswers },
   { page: "docs/configuration.md", name: "agent", generate: () => configReference(agentConfig) },
   { page: "docs/compose.md", name: "service-keys", generate: composeReference },
   { page: "docs/edgectl.md", name: "container-options", generate: containerOptions },
@@ -64,7 +66,7 @@ export async function regenerateFile({ path, generate }: GeneratedFile): Promise
 
 /** Returns the page with the current content of its generated section, formatted as `npm run check` requires. */
 export async function regenerate(section: GeneratedSection, text: string): Promise<string> {
-  const page = replaceSection(text, section.name, section.generate());
+  const page = replaceSection(text, section.name, await section.generate());
   const { code } = await format(section.page, page);
   return code;
 }

@@ -42,7 +42,7 @@ test("docs/service-monitoring.md explains each alert", async () => {
 });
 
 test("alert rules and dashboard use metrics that exist, and the dashboard any data source", async () => {
-  const table = GENERATED_SECTIONS.find(({ name }) => name === "metrics")?.generate() ?? "";
+  const table = (await GENERATED_SECTIONS.find(({ name }) => name === "metrics")?.generate()) ?? "";
   const known = new Set(
     [...table.matchAll(/^\| `(\w+)` \| (\w+)/gm)].flatMap(([, name = "", type]) => seriesOf(name, type)),
   );
