@@ -67,6 +67,7 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const UNWANTED_UNITS = [
   "docker-registry.service",
   "nats-server.service",
+  "nginx.service",
   "prometheus.service",
   "prometheus-node-exporter.service",
   "podman.socket",

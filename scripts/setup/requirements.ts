@@ -60,6 +60,7 @@ export const REQUIREMENTS = {
     program("slirp4netns", "the network of a rootless Podman"),
     program("newuidmap", "the users of a rootless Podman", ["uidmap"]),
   ],
+  nginx: [program("nginx", "the reverse proxy in front of the control plane")],
   nats: [program("nats-server", "the bus between instances of the control plane")],
   postgresql: [
     {

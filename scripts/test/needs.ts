@@ -30,6 +30,7 @@ export const NEEDS: Readonly<Record<string, readonly TestNeed[]>> = {
   "test/support/private-engine/forward-packets.ts": ["engine"],
   "test/support/recipes/compose-project.ts": ["docker-command", "docker-compose", "engine"],
   "test/support/registry.ts": ["registry"],
+  "test/support/reverse-proxy.ts": ["nginx"],
   "test/support/rootless-podman.ts": ["podman"],
   "test/support/system/agent-image.ts": ["docker-command"],
   "test/bench/bad-link.ts": ["docker-command"],

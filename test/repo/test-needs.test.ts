@@ -20,6 +20,7 @@ const PROGRAMS: Readonly<Record<string, TestNeed>> = {
   iptables: "engine",
   mmdebstrap: "devices",
   "nats-server": "nats",
+  nginx: "nginx",
   openssl: "openssl",
   patchelf: "packaging",
   podman: "podman",
