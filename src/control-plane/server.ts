@@ -56,6 +56,7 @@ import type { SimOperators } from "./sim-operator/sim-operators.ts";
 import { startBackground } from "./start-background.ts";
 import type { Store } from "./store/store.ts";
 import { isStreamRequest, StreamServer } from "./devices/streams/stream-server.ts";
+import { Uploads } from "./uploads/uploads.ts";
 
 /** How long open requests may take to end when the server stops. */
 const DRAIN_GRACE_MS = 3_000;
@@ -284,6 +285,7 @@ async function openContext(base: Base, devices: Devices) {
       served: new ServedReleases(store.agentReleases),
       gate: new DeviceAdmission({ ...base, assets: store.assets }, RELEASE_REQUESTS),
     },
+    uploads: new Uploads(store.uploads, clock, () => observer?.bounded("uploads_per_account")),
     fleets: new Fleets({ ...base, deployments }),
     channels: new Channels({
       ...base,

@@ -39,7 +39,7 @@ export type AppChange = { "by"?: "local" | "api" | "foreign"; "what"?: readonly 
 export type AppDependency = { "app": string; "condition"?: "started" | "healthy" | "completed" };
 export type AppDeploymentRequest = { "name": string; "image": string; "host_network"?: boolean; "privileged"?: boolean; "environments"?: readonly (EnvironmentVariable)[]; "ports"?: Ports; "volumes"?: Volumes; "command"?: Command; "cpu_limit"?: number; "memory_limit"?: number; "devices"?: Devices; "healthcheck"?: Healthcheck; "restart_policy"?: RestartPolicy; "pull"?: Pull; "health_timeout_s"?: number; "entrypoint"?: Entrypoint; "user"?: string; "working_dir"?: string; "cap_add"?: CapAdd; "cap_drop"?: CapDrop; "read_only"?: boolean; "tmpfs"?: Tmpfs; "shm_size"?: number; "ulimits"?: Ulimits; "sysctls"?: Sysctls; "extra_hosts"?: ExtraHosts; "dns"?: Dns; "hostname"?: string; "labels"?: Labels; "init"?: boolean; "stop_signal"?: string; "stop_grace_s"?: number; "log"?: ContainerLog; "gpus"?: Gpus; "group_add"?: GroupAdd; "pids_limit"?: number; "security_opt"?: SecurityOpt; "pid"?: Pid; "ipc"?: Ipc; "memory_swap_limit"?: number; "no_healthcheck"?: boolean; "max_restarts"?: number; "tty"?: boolean; "stdin_open"?: boolean; "device_cgroup_rules"?: DeviceCgroupRules; "project"?: string; "networks"?: Networks; "internal_networks"?: InternalNetworks; "external_networks"?: ExternalNetworks; "network"?: string; "aliases"?: Aliases; "files"?: readonly (AppFile)[]; "registry_auth"?: DeploymentRegistryAuth; "max_download_bytes"?: number; "urgent"?: boolean; "wait_for_device_s"?: number };
 export type AppDetails = (App) & ({ "reached_as": readonly (string)[]; "reachable": boolean; "last_seen": number | null; "reported_at": number | null; "age_s": number | null });
-export type AppFile = { "target": string; "content"?: string; "content_base64"?: string; "content_gzip"?: string; "sha256"?: string; "mode"?: string; "owner"?: string; "secret"?: boolean; "directory"?: boolean };
+export type AppFile = { "target": string; "content"?: string; "content_base64"?: string; "content_gzip"?: string; "sha256"?: string; "upload"?: FileUpload; "mode"?: string; "owner"?: string; "secret"?: boolean; "directory"?: boolean };
 export type AppFleet = { "name": string; "revision": number; "deployment_id": string; "is_changed": boolean };
 export type AppHealth = { "interval_s": number; "at": readonly (number)[]; "apps": readonly (AppHealthColumns)[]; "omitted_apps": number };
 export type AppHealthColumns = { "app": string; "cpu_percent": { "mean": readonly (number | null)[]; "max": readonly (number | null)[] }; "memory_bytes": { "mean": readonly (number | null)[]; "max": readonly (number | null)[] }; "restarts": readonly (number | null)[] };
@@ -125,6 +125,7 @@ export type ExternalNetworks = readonly (string)[];
 export type ExtraHost = { "name": string; "address": string | "host-gateway" };
 export type ExtraHosts = readonly (ExtraHost)[];
 export type Failed = number | string;
+export type FileUpload = { "sha256": string; "bytes": number; "size": number };
 export type Files = readonly (AppFile)[];
 export type Fleet = (FleetListItem) & ({ "members": number; "owned_assets": number });
 export type FleetCreation = { "name": string; "selector": string; "apps": Apps; "strategy"?: RolloutStrategyInput; "on_drift"?: OnDrift };
@@ -267,6 +268,9 @@ export type TmpfsMount = { "target": string; "size_bytes"?: number; "mode"?: str
 export type Ulimit = { "name": "as" | "core" | "cpu" | "data" | "fsize" | "locks" | "memlock" | "msgqueue" | "nice" | "nofile" | "nproc" | "rss" | "rtprio" | "rttime" | "sigpending" | "stack"; "soft": number; "hard"?: number };
 export type Ulimits = readonly (Ulimit)[];
 export type UnknownUsage = { "asset_id": string; "asset_name": string; "serial_number": string; "sim_type": "supersim" | "prosim"; "iccid": string; "error": { "code": ErrorCode; "message": string; "details"?: { readonly [key in string]: unknown } } };
+export type Upload = { "sha256": string; "bytes": number; "received_bytes": number; "complete": boolean; "used_at": number };
+export type UploadList = { "uploads": readonly (Upload)[] };
+export type UploadPiece = { "bytes": number; "content_base64": string };
 export type Uptime = { "from": number; "to": number; "known_s": number; "connected_s": number; "uptime_percent": number | null; "disconnections": number; "longest_gap_s": number };
 export type UptimeList = { "from": number; "to": number; "assets": readonly (ListedUptime)[]; "next_cursor": string | null };
 export type UsageList = { "start_time": number; "end_time": number; "sims": readonly (ListedUsage)[]; "next_cursor": string | null };
@@ -349,6 +353,8 @@ export interface Operations {
   "POST /v1/assets/{asset_id}/edge/apps/{name}/start": { path: { asset_id: string; name: string }; query: { wait_for_device_s?: string | undefined }; body: undefined; response: Deployment; message: DeploymentEvent };
   "POST /v1/assets/{asset_id}/edge/apps/{name}/restart": { path: { asset_id: string; name: string }; query: { wait_for_device_s?: string | undefined }; body: undefined; response: Deployment; message: DeploymentEvent };
   "GET /v1/assets/{asset_id}/edge/apps/{name}/logs": { path: { asset_id: string; name: string }; query: { tail?: string | undefined; since?: string | undefined; follow?: string | undefined; previous?: string | undefined }; body: undefined; response: undefined; message: AppLogEntry };
+  "GET /v1/uploads": { path: undefined; query: undefined; body: undefined; response: UploadList; message: undefined };
+  "PUT /v1/uploads/{sha256}/pieces/{number}": { path: { sha256: string; number: string }; query: undefined; body: UploadPiece; response: Upload; message: undefined };
   "GET /v1/assets/{asset_id}/edge/deployments": { path: { asset_id: string }; query: { limit?: string | undefined; cursor?: string | undefined }; body: undefined; response: DeploymentList; message: undefined };
   "GET /v1/deployments": { path: undefined; query: { limit?: string | undefined; cursor?: string | undefined; status?: string | undefined; app?: string | undefined; selector?: string | undefined; since?: string | undefined; updated_since?: string | undefined }; body: undefined; response: AccountDeploymentList; message: undefined };
   "GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}": { path: { asset_id: string; deployment_id: string }; query: undefined; body: undefined; response: Deployment; message: undefined };

@@ -76,6 +76,7 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
     "control-plane/sims/plan-watcher.ts",
     "control-plane/sims/sim-refresher.ts",
     "control-plane/sims/sim-watcher.ts",
+    "control-plane/uploads/uploads.ts",
   ],
   // A day, a month or hours of the day are found by it.
   periods: [

@@ -19,6 +19,8 @@ import type { AgentStore } from "../../src/agent/store/store.ts";
 import { Semaphore } from "../../src/lib/semaphore.ts";
 import type { DeviceEvent } from "../../src/protocol/deployments/deployment-event.ts";
 import { FakeClock } from "./fake-clock.ts";
+import { FakeUploads } from "./uploads/fake-uploads.ts";
+import { FileFetcher } from "../../src/agent/files/fetcher.ts";
 import { FakeDownloader } from "./fake-downloader.ts";
 import { FakeEngine } from "./fake-engine.ts";
 import { FakeRegistry } from "./fake-registry.ts";
@@ -122,6 +124,8 @@ export class AgentRig implements AsyncDisposable {
   gate: PullGate = OPEN_GATE;
   /** Its partial downloads survive `restart`, as files on disk do. */
   readonly downloader = new FakeDownloader(this.engine, this.clock);
+  /** What the service has for the device. */
+  readonly uploads = new FakeUploads();
   readonly previousLogs = new MemoryPreviousLogs();
   readonly log: string[] = [];
   readonly store: NotifyingStore;
@@ -208,7 +212,19 @@ export class AgentRig implements AsyncDisposable {
     const { engineMeter, previousLogs, crashGuard, troubles } = this;
     const engineInfo = (signal: AbortSignal) => this.engine.info(signal);
     const images = createImageProvider(services);
-    return { ...services, engineMeter, engineInfo, images, previousLogs, crashGuard, troubles };
+    const fileFetcher = new FileFetcher({
+      ...services,
+      blobs: this.uploads,
+      locate: () => ({
+        registry: "service.example",
+        repository: "uploads",
+        auth: { kind: "token", token: "ed_token" },
+      }),
+      maxDownloadBytes: this.#config.maxDownloadBytes,
+      stateDir: this.#config.stateDir,
+      freeBytes: () => this.host.freeBytes(),
+    });
+    return { ...services, engineMeter, engineInfo, images, fileFetcher, previousLogs, crashGuard, troubles };
   }
 
   #guard(): CrashGuard {

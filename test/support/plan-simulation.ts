@@ -56,12 +56,13 @@ export function simulatePlan(
   spec: AppSpec,
   faults: readonly StepFault[] = [],
   desired: AppRecord["desired"] = "running",
+  fetches?: DeploymentRecord["fetches"],
 ): PlanSimulation {
   const old = {
     ...newApp({ ...spec, image: "example/app:0" }, { deploymentId: "d0", imageId: "i0", containerId: "c0" }),
   };
   const previous = action === "deploy" ? undefined : { ...old, desired };
-  const record = { ...newRecord("d1", 1, spec), action, app: spec.name, previous };
+  const record = { ...newRecord("d1", 1, spec), action, app: spec.name, previous, ...(fetches && { fetches }) };
   const simulation: PlanSimulation = {
     record,
     installed: previous,
@@ -134,6 +135,8 @@ function applyStep(simulation: PlanSimulation, step: Step, round: number): Parti
   switch (step.kind) {
     case "check":
       return { checked: true };
+    case "fetch":
+      return { fetches: undefined };
     case "pull":
       return { imageId: "i1" };
     case "create": {

@@ -13,7 +13,7 @@ const EMPTY = `
   DELETE FROM deployments; DELETE FROM fleets; DELETE FROM assets; DELETE FROM usage_series; DELETE FROM network_groups; DELETE FROM api_keys;
   DELETE FROM one_time_codes; DELETE FROM login_requests; DELETE FROM idempotent_requests; DELETE FROM users; DELETE FROM accounts; DELETE FROM account_bytes; DELETE FROM audit; DELETE FROM instances; DELETE FROM leases;
   DELETE FROM account_events; DELETE FROM account_event_heads; DELETE FROM sealing_keys; DELETE FROM bus_keys;
-  DELETE FROM agent_releases; DELETE FROM agent_release_pieces;
+  DELETE FROM agent_releases; DELETE FROM agent_release_pieces; DELETE FROM upload_pieces;
   UPDATE service_state SET alive_at_ms = NULL, database_identity = NULL, clock_shift_ms = 0, clock_version = 0`;
 
 /** An empty database with the schema of the store. Disposing it gives it back, after its store was closed. */

@@ -44,6 +44,8 @@ export interface DeploymentRecord {
   readonly checked: boolean;
   /** The digest for which the cost was reported: it is pulled, wherever a tag points now. */
   readonly digest: string | undefined;
+  /** Contents of files that the device did not have when the command was accepted; absent once they are there. */
+  readonly fetches?: readonly FileFetch[] | undefined;
   /** The image the app runs from, once it is on the device. Until then no container of the deployment can exist. */
   readonly imageId: string | undefined;
   /** The container it created, once that is the app's. */
@@ -75,6 +77,15 @@ export interface DeploymentRecord {
 export interface LeftContainer {
   readonly id: string;
   readonly name: string;
+}
+
+/** The content of a file that has to be fetched from the service. */
+export interface FileFetch {
+  /** Hash of the content, hex, under which it is stored. */
+  readonly sha256: string;
+  /** Its bytes, unpacked. */
+  readonly size: number;
+  readonly upload: { readonly sha256: string; readonly bytes: number };
 }
 
 /** An update of the agent. The version on trial and the one before carry it on, by what this says. */

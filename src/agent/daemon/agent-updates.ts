@@ -83,7 +83,7 @@ export function servedLocation(
   return { reference: `${host}/${repository}@${digest}`, auth: { kind: "token", token } };
 }
 
-/** A service that is reached without encryption serves releases of the agent in the same way. */
+/** A service that is reached without encryption serves releases of the agent, and uploads, in the same way. */
 export function unencryptedService({ control_plane_url: url }: Pick<Config, "control_plane_url">): RegistryTrust[] {
   const { protocol, host } = new URL(url);
   return protocol === "ws:" ? [{ host, insecure: true }] : [];

@@ -6,6 +6,8 @@ import { imagesNeeded } from "../core/image/images-needed.ts";
 import { ImagesInUse } from "../contents/images-in-use.ts";
 import { BlobDownloader } from "../download/blob-download.ts";
 import { createImageDownloader } from "../download/image-downloader.ts";
+import type { Config } from "../config/load.ts";
+import { FileFetcher, type FileFetcherOptions } from "../files/fetcher.ts";
 import type { DownloadConfig } from "./settings.ts";
 import { PartStore } from "../download/part-store.ts";
 import type { ImageDownloader } from "../download/ports.ts";
@@ -50,7 +52,9 @@ export function createDownloads(services: DownloadServices): Downloads {
   const attempt = (work: () => Promise<void>, signal: AbortSignal) =>
     crashGuard.run("removal of old downloads", work, signal);
   const pending = (): ReadonlySet<string> => imagesNeeded([], store.deployments()).references;
-  const sweeping = { bounds: config.sweep, pending, freeBytes, attempt };
+  const pendingBlobs = (): ReadonlySet<string> =>
+    new Set(store.deployments().flatMap(({ fetches = [] }) => fetches.map(({ upload }) => `sha256:${upload.sha256}`)));
+  const sweeping = { bounds: config.sweep, pending, pendingBlobs, freeBytes, attempt };
   const sweeper = new PartSweeper({ engine, kept, ...sweeping, clock, logger });
   const imagesInUse = new ImagesInUse();
   const index = new ContentIndex(config.contentsDirectory, () => clock.now());
@@ -77,6 +81,25 @@ export function createDownloads(services: DownloadServices): Downloads {
   });
   const blobs = new BlobDownloader({ ...fetching, registry: releaseRegistry, parts: kept.parts });
   return { downloader, blobs, sweeper, imagesInUse };
+}
+
+type FetchingServices = Pick<FileFetcherOptions, "store" | "gate" | "ledger" | "pullSlots" | "clock" | "logger"> & {
+  readonly host: Pick<Host, "freeBytes">;
+};
+
+/** Creates what fetches contents of files: from the address that the device connects to, with the device's token. */
+export function createFileFetcher(
+  { control_plane_url: url, token, state_dir: stateDir, deploy }: Config,
+  { services, blobs }: Pick<Downloads, "blobs"> & { readonly services: FetchingServices },
+): FileFetcher {
+  return new FileFetcher({
+    ...services,
+    blobs,
+    locate: () => ({ registry: new URL(url).host, repository: "uploads", auth: { kind: "token", token } }),
+    maxDownloadBytes: deploy.max_download_bytes,
+    stateDir,
+    freeBytes: (path) => services.host.freeBytes(path),
+  });
 }
 
 /** Does nothing without Node.js's option `--expose-gc`. */

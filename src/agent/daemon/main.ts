@@ -67,7 +67,7 @@ import { timeMarkIn } from "../store/time-mark.ts";
 import { watchTrial } from "../updates/watch-trial.ts";
 import { createPreviousLogs } from "../store/previous-logs.ts";
 import { createAgentUpdates, programPlaces, storeOnTrial, withAgentUpdates } from "./agent-updates.ts";
-import { createDownloads } from "./downloads.ts";
+import { createDownloads, createFileFetcher } from "./downloads.ts";
 import { createRegistryClients } from "./registry-clients.ts";
 import { createRemoteAccess } from "./remote-access.ts";
 import { openLog } from "./open-log.ts";
@@ -268,6 +268,7 @@ function openApps(base: Base, { engineMeter, engineInfo }: EngineGroup, group: I
     engineInfo,
     config: toDeployConfig(config),
     images: group.images,
+    fileFetcher: createFileFetcher(config, group),
     previousLogs: createPreviousLogs(config.state_dir),
     crashGuard,
     troubles: new EngineTroubles(),

@@ -3,6 +3,7 @@ import type { Descriptor, RegistryAuth, RegistryClient, ResolvedImage } from "..
 import { DownloadError, toDiskError } from "./download-error.ts";
 import type { DownloaderOptions } from "./downloader-options.ts";
 import { fillPart } from "./fill-part.ts";
+import type { Part } from "./part.ts";
 import type { PartStore } from "./part-store.ts";
 import type { FetchInterruption, TransferProgress } from "./ports.ts";
 import { Throttle } from "./throttle.ts";
@@ -11,16 +12,19 @@ import { writeAll } from "./write-all.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 
-export interface BlobDownloadRequest {
+export interface BlobRequest {
   readonly image: Pick<ResolvedImage, "registry" | "repository">;
   readonly blob: Descriptor;
   readonly auth: RegistryAuth | undefined;
-  /** The file that gets the blob; created, or replaced. On stable storage when the download resolves. */
-  readonly path: string;
   readonly onProgress: (progress: TransferProgress) => void;
   readonly onInterruption: (interruption: FetchInterruption) => void;
   readonly onReceived: (bytes: number) => void;
   readonly signal: AbortSignal;
+}
+
+export interface BlobDownloadRequest extends BlobRequest {
+  /** The file that gets the blob; created, or replaced. On stable storage when the download resolves. */
+  readonly path: string;
 }
 
 export interface BlobDownloaderOptions extends Pick<DownloaderOptions, "makeRoom" | "rules"> {
@@ -39,8 +43,50 @@ export class BlobDownloader {
   }
 
   /** Resolves when the file has the blob. Rejects with a `DownloadError`, a `RegistryError`, or the signal's reason. */
-  async download(request: BlobDownloadRequest): Promise<TransferProgress> {
-    const { image, blob, auth, path, onProgress, onInterruption, onReceived, signal } = request;
+  async download({ path, ...request }: BlobDownloadRequest): Promise<TransferProgress> {
+    const { blob, signal } = request;
+    return await this.#fetch(request, async (part) => {
+      try {
+        await using file = await open(path, "w", 0o600);
+        const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+        for (let at = 0; at < blob.size;) {
+          signal.throwIfAborted();
+          for (const bytes of await part.read(at, blob.size, buffer)) {
+            await writeAll(file, [bytes], at);
+            at += bytes.length;
+          }
+        }
+        await file.sync();
+      } catch (error) {
+        signal.throwIfAborted();
+        throw toDiskError(error, path);
+      }
+    });
+  }
+
+  /**
+   * Passes the bytes of a small blob to `use`. They stay on disk until that has returned, so that a crash before does not cost them
+   * again. Rejects as `download` does, and with what `use` throws.
+   */
+  async read(request: BlobRequest, use: (content: Buffer) => void): Promise<TransferProgress> {
+    const { blob } = request;
+    return await this.#fetch(request, async (part) => {
+      const content = Buffer.allocUnsafe(blob.size);
+      const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+      for (let at = 0; at < blob.size;) {
+        request.signal.throwIfAborted();
+        for (const bytes of await part.read(at, blob.size, buffer)) {
+          content.set(bytes, at);
+          at += bytes.length;
+        }
+      }
+      use(content);
+    });
+  }
+
+  /** Fetches a blob, and removes what was fetched when `use` has resolved. */
+  async #fetch(request: BlobRequest, use: (part: Part) => Promise<void>): Promise<TransferProgress> {
+    const { image, blob, auth, onProgress, onInterruption, onReceived, signal } = request;
     const { parts, registry, makeRoom, rules } = this.#options;
     await using lease = await parts.lease(blob);
     const { part } = lease;
@@ -72,21 +118,7 @@ export class BlobDownloader {
       if (!isFull || !(await makeRoom())) throw error;
       await fill();
     });
-    try {
-      await using file = await open(path, "w", 0o600);
-      const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
-      for (let at = 0; at < blob.size;) {
-        signal.throwIfAborted();
-        for (const bytes of await part.read(at, blob.size, buffer)) {
-          await writeAll(file, [bytes], at);
-          at += bytes.length;
-        }
-      }
-      await file.sync();
-    } catch (error) {
-      signal.throwIfAborted();
-      throw toDiskError(error, path);
-    }
+    await use(part);
     lease.remove();
     return transfer.progress;
   }

@@ -12,6 +12,8 @@ export interface SweeperOptions {
   readonly bounds: SweepBounds;
   /** References of the images of deployments that go on. */
   readonly pending: () => ReadonlySet<string>;
+  /** Digests of the other blobs that deployments which go on download. */
+  readonly pendingBlobs: () => ReadonlySet<string>;
   /** Free bytes on the file system of a path; `undefined` when unknown. */
   readonly freeBytes: (path: string) => Promise<number | undefined>;
   /** Does what the sweeper does at intervals, or nothing for now. */
@@ -80,14 +82,15 @@ export class PartSweeper {
 
   /** Removes parts that are too old, and the oldest ones while disk space is low. */
   async sweep(): Promise<void> {
-    const { kept, bounds, freeBytes, pending, clock } = this.#options;
+    const { kept, bounds, freeBytes, pending, pendingBlobs, clock } = this.#options;
     const { parts, pulls } = kept;
     const going = repositoriesOf(pending());
     // What a deployment has paid for stays while that goes on, whatever its age and the disk say.
     const needed = new Set(
       pulls.left().flatMap(({ record }) => (going.has(repositoryOf(record.reference)) ? record.layers : [])),
     );
-    const idle = (await parts.idle()).filter(({ digest }) => !needed.has(digest));
+    const blobs = pendingBlobs();
+    const idle = (await parts.idle()).filter(({ digest }) => !needed.has(digest) && !blobs.has(digest));
     if (idle.length === 0) return;
     await this.#remove(partsToRemove(idle, await freeBytes(parts.directory), clock.deletionTime(), bounds));
   }

@@ -3,9 +3,11 @@ import { gunzipSync } from "node:zlib";
 import { DirectoryArchiveError, readDirectoryArchive } from "../../lib/directory-archive.ts";
 import type { AppFile, StoredFile } from "../../protocol/apps/app-files.ts";
 import type { EdgeError } from "../../protocol/errors/errors.ts";
+import type { FileUpload } from "../../protocol/apps/uploads.ts";
 import { normalizePath } from "../../protocol/values/normalize-path.ts";
 import { invalidRequest, type RequestIssue } from "../../protocol/errors/request-error.ts";
 import { contentId, DEFAULT_FILES_BYTES, describeFile, type ContentKey } from "../core/app/files.ts";
+import type { DeploymentRecord, FileFetch } from "../core/records.ts";
 import type { AgentStore } from "../store/store.ts";
 
 /** The contents of the files of one request, to be stored with the records that describe them. */
@@ -13,6 +15,8 @@ export class FileIntake {
   readonly #store: Pick<AgentStore, "fileContent">;
   readonly #maxBytes: number;
   readonly #contents = new Map<string, Uint8Array>();
+  /** By the hash of the content. */
+  readonly #fetches = new Map<string, FileFetch>();
   #bytes = 0;
 
   /** @param maxBytes of all files together */
@@ -24,6 +28,13 @@ export class FileIntake {
   /** Contents by their ids. */
   get contents(): ReadonlyMap<string, Uint8Array> {
     return this.#contents;
+  }
+
+  /** Returns a record with what has to be fetched before its files can be placed. */
+  withFetches(record: DeploymentRecord): DeploymentRecord {
+    const hashes = new Set((record.spec?.files ?? []).map(({ sha256: hash = "" }) => hash));
+    const fetches = [...hashes].flatMap((hash) => this.#fetches.get(hash) ?? []);
+    return fetches.length > 0 ? { ...record, fetches } : record;
   }
 
   /**
@@ -38,6 +49,15 @@ export class FileIntake {
     const taken: StoredFile[] = [];
     for (const [index, file] of requested.entries()) {
       const before = current.find(({ target }) => target === normalizePath(file.target));
+      if (file.upload !== undefined) {
+        taken.push(this.#takeUpload(file, file.sha256 ?? "", file.upload));
+        const known = file.directory === true ? this.#contents.get(file.sha256 ?? "") : undefined;
+        const problem = known && archiveProblem(known);
+        if (problem !== undefined) issues.push({ path: `files[${index}].upload`, reason: problem });
+        if (this.#bytes > this.#maxBytes)
+          return invalidRequest([{ path: "files", reason: tooLargeHere(this.#maxBytes) }]);
+        continue;
+      }
       const given = givenContent(file, this.#maxBytes - this.#bytes);
       const content = given instanceof Uint8Array ? given : before && this.#store.fileContent(contentId(before));
       const isOther = file.sha256 !== undefined && file.sha256 !== before?.sha256;
@@ -59,6 +79,15 @@ export class FileIntake {
     }
     return issues.length > 0 ? invalidRequest(issues) : taken;
   };
+
+  /** The content is fetched if no file of any app on the device has it. */
+  #takeUpload(file: AppFile, hash: string, { sha256: packed, bytes, size }: FileUpload): StoredFile {
+    const content = this.#contents.get(hash) ?? this.#store.fileContent(hash);
+    this.#bytes += content?.length ?? size;
+    if (content) return describeFile(wantedOf(file), this.#keep(content, false, undefined));
+    this.#fetches.set(hash, { sha256: hash, size, upload: { sha256: packed, bytes } });
+    return describeFile(wantedOf(file), { size, sha256: hash });
+  }
 
   #keep(content: Uint8Array, isSecret: boolean, before: StoredFile | undefined): ContentKey {
     const id = isSecret ? this.#secretId(content, before) : sha256(content);
@@ -93,9 +122,14 @@ function givenContent(
   if (content !== undefined) return Buffer.from(content);
   if (content_gzip === undefined)
     return content_base64 === undefined ? undefined : Buffer.from(content_base64, "base64");
+  return unpackContent(Buffer.from(content_gzip, "base64"), maxBytes);
+}
+
+/** @param maxBytes no more are unpacked, but one */
+export function unpackContent(packed: Uint8Array, maxBytes: number): Buffer | "unreadable" | "too large" {
   try {
     // The library takes no bound of 0.
-    return gunzipSync(Buffer.from(content_gzip, "base64"), { maxOutputLength: maxBytes + 1 });
+    return gunzipSync(packed, { maxOutputLength: maxBytes + 1 });
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE" ? "too large" : "unreadable";
   }
@@ -118,7 +152,7 @@ function archiveProblem(content: Uint8Array): string | undefined {
 }
 
 /** Whether a content is the one that the file describes, as far as that can be told of a secret. */
-export function isContentOf({ size, sha256: hash }: StoredFile, content: Uint8Array): boolean {
+export function isContentOf({ size, sha256: hash }: Pick<StoredFile, "size" | "sha256">, content: Uint8Array): boolean {
   return content.length === size && (hash === undefined || hash === sha256(content));
 }
 

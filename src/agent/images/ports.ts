@@ -4,6 +4,7 @@ import type { Semaphore } from "../../lib/semaphore.ts";
 import type { DeployOptions } from "../../protocol/apps/deploy-request.ts";
 import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
 import type { Refusal } from "../core/deployment/check.ts";
+import type { FileFetch } from "../core/records.ts";
 import type { ImageSource, PresentImage } from "../core/image/image.ts";
 import type { Platform } from "../core/image/platform.ts";
 import type { PullPolicy } from "../core/image/pull-decision.ts";
@@ -46,6 +47,8 @@ export interface ImageRequest {
   /** Credentials of this request; without them the device's own are used. */
   readonly auth?: DeployOptions["registry_auth"] | undefined;
   readonly maxDownloadBytes?: number | undefined;
+  /** Contents of files that the same deployment downloads: they count for the limits. */
+  readonly fetches?: readonly FileFetch[] | undefined;
   /** Ignores download windows and data budgets. */
   readonly isUrgent?: boolean | undefined;
   /** Only the cost is wanted: an image on the device is no substitute for it. */

@@ -9,6 +9,7 @@ import {
   findDepthRefusal,
   type PartsCosts,
   requiresKnownCost,
+  withFiles,
 } from "../core/image/pull-cost.ts";
 import { decideLookupRetry, mayUsePresent } from "../core/image/pull-decision.ts";
 import { pullHint } from "../core/image/pull-hint.ts";
@@ -43,7 +44,7 @@ export async function resolveImage(services: ImageServices, request: ImageReques
   const parts = await planParts(services, request, { image, hasImages, layersPresent: whole.layersPresent });
   const cost = computePullCost(image, chains, parts);
   const freeBytes = await host.freeBytes(await services.dataRoot(signal));
-  const refusal = findCostRefusal(cost, {
+  const refusal = findCostRefusal(withFiles(cost, request.fetches), {
     ...costLimitsOf(services, request),
     freeBytes,
     reserveBytes: config.diskReserveBytes,

@@ -19,6 +19,8 @@ import { missingFileFailure } from "./missing-mounts.ts";
 import { externalNetworkFailure } from "./networks.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { findAppPolicyViolation } from "./policy-check.ts";
+import { NO_COST } from "../core/image/image.ts";
+import { findBudgetRefusal, withFiles } from "../core/image/pull-cost.ts";
 import { mustAsk, pullPolicyOf } from "../core/image/pull-decision.ts";
 import { findMissingDevices } from "../host/host.ts";
 import type { AppSpec } from "../../protocol/apps/app-spec.ts";
@@ -73,12 +75,20 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
     apps: apps.map(({ name, spec: installed }) => ({ name, hostPorts: hostPortsOf(installed), named: installed })),
   });
   if (refusal) return { failure: toRefusalFailure(await withProcess(refusal, host, signal), "checking") };
+  const { dry_run: isDryRun = false, max_download_bytes: requestMaxDownloadBytes } = record.options;
+  // Before any download; with that of the image they are compared when its cost is known.
+  const tooMuch = findBudgetRefusal(withFiles(NO_COST, record.fetches), {
+    maxImageBytes: undefined,
+    deviceMaxDownloadBytes: context.config.maxDownloadBytes,
+    requestMaxDownloadBytes,
+  });
+  if (tooMuch) return { failure: toRefusalFailure(tooMuch, "checking") };
   const missingNetwork = await externalNetworkFailure(context, spec, "checking");
   if (missingNetwork) return { failure: missingNetwork };
   const mayUse = kept !== undefined || !mustAsk(spec.image, pullPolicyOf(record.action, spec));
   const imageId = image && mayUse ? image.id : undefined;
   // Any other deployment finds out by its image, before its container is made.
-  const missing = record.options.dry_run ? await missingFileFailure(context, spec, imageId) : undefined;
+  const missing = isDryRun ? await missingFileFailure(context, spec, imageId) : undefined;
   if (missing) return { failure: missing };
   // Only with the image: a digest without one is what is pulled.
   const digest = image && imageId !== undefined ? context.images.knownDigest(spec.image, image) : undefined;
@@ -92,7 +102,7 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
       ...optionNotes(spec),
       ...differenceNotes(engineInfo, spec),
       ...secretNotes(record, MIN_SECRET_LENGTH),
-      ...(imageId === undefined || record.options.dry_run
+      ...(imageId === undefined || isDryRun
         ? []
         : [runningEvent("pulling", `Image ${spec.image} is already on the device.`)]),
     ],

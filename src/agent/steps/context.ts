@@ -8,6 +8,7 @@ import type { ProtectedPath } from "../core/policy/path-policy-input.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import type { Engine, EngineInfo } from "../engine/engine.ts";
 import type { EngineMeter } from "../engine/engine-meter.ts";
+import type { FileFetcher } from "../files/fetcher.ts";
 import type { Host } from "../host/host.ts";
 import type { ImageProvider } from "../images/ports.ts";
 import type { CrashGuard } from "../store/crash-guard.ts";
@@ -56,6 +57,7 @@ export interface DeployServices {
   /** The engine's properties. May be cached likewise. */
   readonly engineInfo: (signal: AbortSignal) => Promise<EngineInfo>;
   readonly images: ImageProvider;
+  readonly fileFetcher: Pick<FileFetcher, "fetch">;
   readonly previousLogs: PreviousLogs;
   readonly crashGuard: CrashGuard;
   readonly troubles: EngineTroubles;
@@ -90,7 +92,10 @@ export interface StepContext extends ContainerStepContext, DeployServices {
 /** Result of a step. Stored together with the announcement of the next step. */
 export interface StepResult {
   readonly record?: Partial<
-    Pick<DeploymentRecord, "checked" | "digest" | "imageId" | "madeDirectories" | "madeVolumes" | "leftBehind">
+    Pick<
+      DeploymentRecord,
+      "checked" | "digest" | "imageId" | "fetches" | "madeDirectories" | "madeVolumes" | "leftBehind"
+    >
   >;
   readonly failure?: Failure;
   readonly progress?: Partial<RunProgress>;

@@ -72,7 +72,7 @@ export class DeviceDeployments implements Omit<CommandHandler, "updateAgent">, A
       this.#launch(record, { isResumed: false });
       return;
     }
-    const record = { ...newRecord(deploymentId, order, spec), options, origin };
+    const record = intake.withFetches({ ...newRecord(deploymentId, order, spec), options, origin });
     const events = stepEvents({ kind: "check", spec }, record);
     store.save({ deployment: record, events, fileContents: intake.contents });
     logger.info(
@@ -92,7 +92,7 @@ export class DeviceDeployments implements Omit<CommandHandler, "updateAgent">, A
     const intake = this.#newIntake();
     const followers = followersOf(app, store.apps());
     const at = { id: deploymentId, order: store.nextOrder(), origin, installed, activeDeploymentId, followers };
-    const record = accept(request, { ...at, takeFiles: intake.take });
+    const record = intake.withFetches(accept(request, { ...at, takeFiles: intake.take }));
     store.save({ deployment: record, ...(!record.failure && { fileContents: intake.contents }) });
     const { spec } = record;
     logger.info({ deployment: deploymentId, app, action, ...(spec && logFields(spec)) }, "change of an app accepted");
@@ -104,7 +104,7 @@ export class DeviceDeployments implements Omit<CommandHandler, "updateAgent">, A
     if (this.#isKnown(deploymentId)) return;
     if (this.#isRebuilding()) throw rebuildingError();
     const intake = this.#newIntake();
-    const { group, children, keptImages } = acceptGroup(request, {
+    const { group, keptImages, ...accepted } = acceptGroup(request, {
       id: deploymentId,
       order: store.nextOrder(),
       origin,
@@ -113,6 +113,7 @@ export class DeviceDeployments implements Omit<CommandHandler, "updateAgent">, A
       activeDeploymentOf: (app) => this.#activeOn(app),
       takeFiles: intake.take,
     });
+    const children = accepted.children.map((child) => intake.withFetches(child));
     // Before the group is stored: the first clean-up after it counts them.
     if (keptImages) new KeptImages(store).replace(keptImages);
     if (group.failure) store.save({ deployment: group });

@@ -65,13 +65,14 @@ function useLocal({ imageId, digest, isConfirmed, events }: LocalImage): StepRes
 }
 
 function toImageRequest({ record, emit, signal }: ImageStepContext, spec: AppSpec): ImageRequest {
-  const { id, action, app, digest, options } = record;
+  const { id, action, app, digest, fetches, options } = record;
   return {
     reference: spec.image,
     digest,
     policy: pullPolicyOf(action, spec),
     auth: options.registry_auth,
     maxDownloadBytes: options.max_download_bytes,
+    fetches,
     isUrgent: options.urgent,
     isDryRun: options.dry_run,
     owner: { app, deployment: id },

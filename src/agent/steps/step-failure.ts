@@ -12,6 +12,7 @@ import { EngineError } from "../engine/engine-error.ts";
 const STEP_NAMES: Readonly<Record<Step["kind"], DeploymentStep>> = {
   check: "checking",
   resolve: "pulling",
+  fetch: "pulling",
   pull: "pulling",
   create: "creating",
   try: "checking",

@@ -7,6 +7,7 @@ import { runCheck } from "./check.ts";
 import { runClean, runCleanAndRelease, runRename, runStop } from "./containers.ts";
 import type { ContainerStepContext, StepContext, StepResult } from "./context.ts";
 import { runCreate } from "./create.ts";
+import { runFetch } from "./fetch.ts";
 import { runPull, runResolve } from "./images.ts";
 import { runConnect } from "./networks.ts";
 import { runStart } from "./start.ts";
@@ -36,6 +37,7 @@ const EXECUTORS: Executors<DeviceStep, StepContext> = {
   clean: runCleanAndRelease,
   check: runCheck,
   resolve: runResolve,
+  fetch: runFetch,
   pull: runPull,
   try: runTry,
   switch: runSwitch,

@@ -57,6 +57,9 @@ export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z
     outcome: z.enum(["pending", "succeeded", "failed"]),
     checked: z.boolean(),
     digest: optional(z.string()),
+    fetches: z
+      .array(z.object({ sha256: z.string(), size: z.int(), upload: z.object({ sha256: z.string(), bytes: z.int() }) }))
+      .exactOptional(),
     imageId: optional(z.string()),
     containerId: optional(z.string()),
     touched: z.boolean().default(false),

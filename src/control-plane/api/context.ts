@@ -31,6 +31,7 @@ import type { LeaseLock } from "../instances/lease-lock.ts";
 import type { ServedReleases } from "../releases/served-releases.ts";
 import type { SimOperators } from "../sim-operator/sim-operators.ts";
 import type { Store } from "../store/store.ts";
+import type { Uploads } from "../uploads/uploads.ts";
 import type { StreamLimiter } from "./stream-limiter.ts";
 
 /** The Fastify instance on which endpoints are registered, with request types derived from zod schemas. */
@@ -66,6 +67,8 @@ export interface ApiContext {
   readonly deployments: Deployments;
   /** Of the agent, for devices. */
   readonly releases: { readonly served: ServedReleases; readonly gate: DeviceGate };
+  /** Contents of apps' files. */
+  readonly uploads: Uploads;
   readonly accountFeeds: AccountFeeds;
   readonly streamLimiter: StreamLimiter;
   readonly queries: DeviceQueries;

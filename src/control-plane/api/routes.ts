@@ -71,6 +71,7 @@ import { listSims } from "./sims/list-sims.ts";
 import { refreshSim } from "./sims/refresh-sim.ts";
 import { changeDataPlanSettings, getDataPlanSettings } from "./sims/data-plan-settings.ts";
 import { getAllowance, removeAllowance, setAllowance } from "./sims/allowance.ts";
+import { listUploads, putUploadPiece } from "./uploads/uploads.ts";
 import { getUsage } from "./usage/get-usage.ts";
 import { listUsages } from "./usage/list-usages.ts";
 
@@ -134,6 +135,8 @@ export const ROUTES: readonly Route[] = [
   removeApp,
   appLifecycle,
   getAppLogs,
+  listUploads,
+  putUploadPiece,
   listDeployments,
   listAccountDeployments,
   getDeployment,

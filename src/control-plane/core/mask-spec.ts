@@ -46,7 +46,8 @@ function withoutContent(file: unknown): unknown {
   const fields = Object.entries(file);
   const rest = Object.fromEntries(fields.filter((entry) => !isContent(entry)));
   const contents = fields.filter((entry) => isContent(entry) && typeof entry[1] === "string");
-  const size = contentBytes(Object.fromEntries(contents));
+  const { upload } = rest as { readonly upload?: { readonly size?: unknown } };
+  const size = typeof upload?.size === "number" ? upload.size : contentBytes(Object.fromEntries(contents));
   return size === undefined ? rest : { ...rest, size };
 }
 

@@ -6,6 +6,7 @@ import { CONNECTIVITY_KEPT_DAYS } from "../store/connectivity.ts";
 import { HEALTH_KEPT_DAYS, QUARTER_ROWS_KEPT_DAYS } from "../store/health.ts";
 import { IDEMPOTENCY_KEPT_MS } from "../store/idempotency.ts";
 import type { Store } from "../store/store.ts";
+import { UPLOAD_KEPT_S } from "../store/uploads.ts";
 import { logStoreError, StoreUnavailableError } from "../store/unavailable.ts";
 
 /** Leaves the time after a start to devices that reconnect. */
@@ -19,6 +20,9 @@ const MAX_BATCH_DEPLOYMENTS = 50;
 const MAX_BATCH_ENTRIES = 500;
 const MAX_BATCH_INTERVALS = 1_000;
 const MAX_BATCH_HEALTH_DAYS = 200;
+const MAX_BATCH_UPLOADS = 50;
+/** Of 128 KiB. */
+const MAX_BATCH_PIECES = 16;
 
 export interface RetentionOptions {
   readonly store: {
@@ -30,6 +34,7 @@ export interface RetentionOptions {
     readonly enrolments: Pick<Store["enrolments"], "removeOldCodes">;
     readonly userSessions: Pick<Store["userSessions"], "removeExpired">;
     readonly idempotency: Pick<Store["idempotency"], "removeOld">;
+    readonly uploads: Pick<Store["uploads"], "removeUnused" | "removeUnusedPieces">;
   };
   readonly clock: Clock;
   readonly logger: Logger;
@@ -41,7 +46,7 @@ export interface RetentionOptions {
 
 /**
  * Removes old finished deployments, old entries of the audit log, rollouts that ended as long ago, the times when devices were
- * connected thirteen months ago and how they were, and sessions, codes and
+ * connected thirteen months ago and how they were, uploads that nothing needs, and sessions, codes and
  * responses to idempotent requests that have expired, every hour, in small batches, from its creation until disposed.
  */
 export class Retention implements Disposable {
@@ -93,6 +98,8 @@ export class Retention implements Disposable {
     const today = dayOf(deletionTime);
     const condensed = await store.health.condenseDays(today - QUARTER_ROWS_KEPT_DAYS, MAX_BATCH_HEALTH_DAYS);
     const healthDays = await store.health.removeDays(today - HEALTH_KEPT_DAYS, MAX_BATCH_HEALTH_DAYS);
+    const uploads = await store.uploads.removeUnused(deletionTime - UPLOAD_KEPT_S, MAX_BATCH_UPLOADS);
+    const pieces = await store.uploads.removeUnusedPieces(MAX_BATCH_PIECES);
     // There are few of them: no batches.
     await store.enrolments.removeOldCodes(deletionTime);
     await store.userSessions.removeExpired(deletionTime);
@@ -101,6 +108,7 @@ export class Retention implements Disposable {
     this.#removedEntries += entries;
     if (removed === MAX_BATCH_DEPLOYMENTS || entries === MAX_BATCH_ENTRIES) return true;
     if (rollouts > 0 || intervals === MAX_BATCH_INTERVALS) return true;
+    if (uploads === MAX_BATCH_UPLOADS || pieces === MAX_BATCH_PIECES) return true;
     if (condensed === MAX_BATCH_HEALTH_DAYS || healthDays === MAX_BATCH_HEALTH_DAYS) return true;
     if (this.#removed > 0) logger.info({ count: this.#removed }, "removed old deployments");
     if (this.#removedEntries > 0) logger.info({ count: this.#removedEntries }, "removed old entries of the audit log");

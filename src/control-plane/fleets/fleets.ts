@@ -16,6 +16,7 @@ import { type Reapplied, reapply, type ReapplyInput } from "./reapply.ts";
 import { planRollout, type RolloutPlan, savePlan } from "./plan-rollout.ts";
 import { priceRollout } from "./price-rollout.ts";
 import { planRetry, type RetryPlan, retryRollout } from "./retry-rollout.ts";
+import { Uploads } from "../uploads/uploads.ts";
 import { rolloutEvents } from "./rollout-stream.ts";
 
 export interface FleetsOptions {
@@ -44,7 +45,9 @@ export class Fleets {
   makeRevision(fleet: Fleet, request: RevisionRequest, requester: Requester, signal: AbortSignal) {
     const { store, sealer, images, clock } = this.#options;
     const releases = new ServedReleases(store.agentReleases);
-    return makeRevision({ store: store.fleets, sealer, images, releases, clock }, fleet, request, requester, signal);
+    const uploads = new Uploads(store.uploads, clock);
+    const options = { store: store.fleets, sealer, images, releases, uploads, clock };
+    return makeRevision(options, fleet, request, requester, signal);
   }
 
   /** See `makeRollout`. */

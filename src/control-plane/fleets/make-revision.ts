@@ -9,6 +9,7 @@ import type { FleetStore } from "../store/fleets.ts";
 import type { ImageResolver } from "../images/image-resolver.ts";
 import { resolveImages } from "../images/resolve-images.ts";
 import type { ServedReleases } from "../releases/served-releases.ts";
+import { type NamedUpload, type Uploads, uploadsOfFiles } from "../uploads/uploads.ts";
 import { encodeContent, isSameContent, openContent } from "./revision-content.ts";
 
 export interface RevisionMakerOptions {
@@ -16,6 +17,7 @@ export interface RevisionMakerOptions {
   readonly sealer: Sealer;
   readonly images: ImageResolver;
   readonly releases: Pick<ServedReleases, "requireRelease">;
+  readonly uploads: Pick<Uploads, "use">;
   readonly clock: Clock;
 }
 
@@ -30,13 +32,15 @@ export interface Requester {
  * `AgentReleaseNotFound`, `InvalidRequest` for an app that the fleet does not own, `FleetNotFound` if it was removed meanwhile.
  */
 export async function makeRevision(
-  { store, sealer, images, releases, clock }: RevisionMakerOptions,
+  { store, sealer, images, releases, uploads, clock }: RevisionMakerOptions,
   fleet: Fleet,
   request: RevisionRequest,
   { person, origin }: Requester,
   signal: AbortSignal,
 ): Promise<{ readonly revision: Revision; readonly isNew: boolean }> {
   requireOwnApps(fleet, request);
+  const named = uploadsOf(request);
+  await uploads.use(fleet.accountId, named);
   const agentVersion = request.agent?.version;
   const agent = agentVersion === undefined ? undefined : await requireAgent(releases, agentVersion);
   const { apps, entries } = await resolveApps(images, request, signal);
@@ -58,6 +62,7 @@ export async function makeRevision(
   const seal = await sealer.sealing();
   const toStored = (number: number) => ({
     revision: { ...record, number },
+    uploads: [...new Set(named.map(({ upload }) => upload.sha256))],
     ...seal(bytes, revisionPurpose(fleet.id, number)),
   });
   const made = await store.createRevision(fleet.id, { hash, apps }, toStored, audit);
@@ -74,6 +79,10 @@ async function requireAgent(
   version: string,
 ): Promise<NonNullable<RevisionContent["agent"]>> {
   return { version, served: await releases.requireRelease(version) };
+}
+
+function uploadsOf({ apps }: RevisionRequest): readonly NamedUpload[] {
+  return apps.flatMap((entry, index) => ("app" in entry ? uploadsOfFiles(entry.app.files, `apps[${index}].app.`) : []));
 }
 
 function requireOwnApps({ apps: owned }: Fleet, { apps }: RevisionRequest): void {

@@ -25,6 +25,7 @@ export const BOUNDS = [
   "registration_conflicts",
   "assets_per_account",
   "storage_per_account",
+  "uploads_per_account",
   "unfinished_per_device",
   "connections_per_device",
   "frame_size",

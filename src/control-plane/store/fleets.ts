@@ -61,6 +61,11 @@ export interface StoredRevision extends Sealed {
   readonly revision: Revision;
 }
 
+/** A revision that is made, with the hashes of the uploads that its apps need: they stay as long as it does. */
+export interface NewRevision extends StoredRevision {
+  readonly uploads?: readonly string[];
+}
+
 export type RevisionCreation =
   | { readonly kind: "created"; readonly revision: Revision }
   /** The newest revision has the same content: none was made. */
@@ -95,7 +100,7 @@ export interface FleetStore {
   createRevision(
     fleetId: string,
     content: Pick<Revision, "hash" | "apps">,
-    toRevision: (number: number) => StoredRevision,
+    toRevision: (number: number) => NewRevision,
     audit: AuditEntry,
   ): Promise<RevisionCreation>;
   findRevision(fleetId: string, number: number): Promise<StoredRevision | undefined>;

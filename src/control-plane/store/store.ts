@@ -29,6 +29,7 @@ import type { SimCredentialStore } from "./sim-credentials.ts";
 import type { SimStore } from "./sims.ts";
 import type { StoreStatistics } from "./statistics.ts";
 import type { TimeStore } from "./times.ts";
+import type { UploadStore } from "./uploads.ts";
 import type { UsageStore } from "./usage.ts";
 import type { UserSessionStore } from "./user-sessions.ts";
 import type { UserStore } from "./users.ts";
@@ -68,6 +69,7 @@ export interface Store extends AsyncDisposable {
   readonly rollouts: RolloutStore;
   readonly idempotency: IdempotencyStore;
   readonly agentReleases: AgentReleaseStore;
+  readonly uploads: UploadStore;
   readonly busKeys: BusKeyStore;
   readonly sealingKeys: SealingKeyStore;
   readonly alerts: AlertStore;
@@ -122,6 +124,7 @@ export const RECORD_STORES = [
   "rollouts",
   "idempotency",
   "agentReleases",
+  "uploads",
   "busKeys",
   "sealingKeys",
   "alerts",

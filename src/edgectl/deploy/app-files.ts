@@ -56,13 +56,14 @@ export function keptFiles(files: unknown): unknown {
 /** Describes requested files as a device reports them, to compare them. */
 export function describeFiles(files: readonly AppFile[]): Partial<StoredFile>[] {
   return files.map((file) => {
-    const { target, mode, owner, secret, directory } = file;
+    const { target, mode, owner, secret, directory, upload } = file;
     const bytes = contentOf(file);
+    const hash = upload ? file.sha256 : createHash("sha256").update(bytes).digest("hex");
     const [uid, gid = uid] = owner?.split(":").map(Number) ?? [];
     return {
       target: normalizePath(target),
-      size: bytes.length,
-      ...(secret !== true && { sha256: createHash("sha256").update(bytes).digest("hex") }),
+      size: upload?.size ?? bytes.length,
+      ...(secret !== true && hash !== undefined && { sha256: hash }),
       mode: mode?.padStart(4, "0") ?? (secret === true ? "0400" : "0444"),
       ...(owner !== undefined && { owner: `${uid}:${gid}` }),
       ...(secret === true && { secret }),

@@ -4,6 +4,7 @@ import { type DocumentNode, placeOf, toJson, valueOf } from "../documents/node.t
 import { Problems } from "../documents/problems.ts";
 import type { WrittenGroup } from "../group/written-group.ts";
 import { MASK } from "../../lib/redact.ts";
+import { moveContents } from "../documents/move-contents.ts";
 import type { Io } from "../io.ts";
 import { dirname } from "node:path";
 import { fleetCreationSchema } from "../../protocol/fleets/fleet.ts";
@@ -179,7 +180,7 @@ export function readFleetFile(text: string, { fileName, path, env }: FleetFileOp
   };
   const parsed = fleetCreationSchema.safeParse(fleet, IN_WORDS);
   addIssues({ document, written, problems }, parsed, fleetCreationSchema);
-  const checked = revisionRequestSchema.safeParse(revision, IN_WORDS);
+  const checked = revisionRequestSchema.safeParse(moveContents(revision).body, IN_WORDS);
   addIssues({ document, written, problems }, checked, revisionRequestSchema);
   problems.throwIfAny();
   if (!parsed.success || !checked.success) throw new Error("a file without problems was not accepted");

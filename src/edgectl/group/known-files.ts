@@ -54,7 +54,9 @@ function knownHashes(files: unknown): ReadonlyMap<string, string> {
 }
 
 function withHash(file: AppFile, known: ReadonlyMap<string, string>): AppFile {
-  const { content, content_base64, content_gzip, ...others } = file;
+  const { content, content_base64, content_gzip, upload, ...others } = file;
+  // Nothing has to be uploaded of a content that the app has.
+  if (upload) return known.get(normalizePath(file.target)) === file.sha256 ? others : file;
   if (file.secret === true || (content ?? content_base64 ?? content_gzip ?? "").length < MIN_BYTES) return file;
   const sha256 = createHash("sha256").update(contentOf(file)).digest("hex");
   return known.get(normalizePath(file.target)) === sha256 ? { ...others, sha256 } : file;

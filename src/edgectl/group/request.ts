@@ -1,5 +1,6 @@
 import { type ApplyRequestInput, applyRequestSchema, MAX_APPLY_BYTES } from "../../protocol/apps/apply.ts";
 import { IN_WORDS } from "../../protocol/values/issue-words.ts";
+import { moveContents } from "../documents/move-contents.ts";
 import { listIssues } from "../../protocol/errors/request-error.ts";
 import type { Place } from "../documents/node.ts";
 import type { Problems } from "../documents/problems.ts";
@@ -39,7 +40,8 @@ export function buildGroupRequest(
 }
 
 /** Adds a problem, by line, for everything that the schema refuses. */
-export function checkGroupRequest(request: GroupRequest, written: WrittenGroup, problems: Problems): void {
+export function checkGroupRequest(whole: GroupRequest, written: WrittenGroup, problems: Problems): void {
+  const request = moveContents(whole).body;
   // A service that was refused may lack its image, and a file its apps, which is no problem of its own.
   const isComplete = problems.count === 0;
   const isKnown = (path: string): boolean => {
@@ -53,7 +55,10 @@ export function checkGroupRequest(request: GroupRequest, written: WrittenGroup, 
     }
   }
   if (Buffer.byteLength(JSON.stringify(request)) > MAX_APPLY_BYTES) {
-    problems.add(START, `The apps and their files are larger than ${MAX_APPLY_BYTES / 1024} KiB together, packed.`);
+    problems.add(
+      START,
+      `The apps, with their secrets and small files, are larger than ${MAX_APPLY_BYTES / 1024} KiB together.`,
+    );
   }
 }
 

@@ -17,6 +17,8 @@ import { renderFleetPlan } from "../views/fleet-view.ts";
 import { assets } from "../views/rollout-words.ts";
 import type { FleetFile } from "../fleets/fleet-file.ts";
 import { type FleetPlan, planFleet } from "../fleets/plan.ts";
+import { moveContents } from "../documents/move-contents.ts";
+import { sendUploads } from "./send-uploads.ts";
 
 export interface FleetApplyOptions {
   readonly dryRun: boolean;
@@ -60,12 +62,13 @@ export async function applyFleet(
 }
 
 async function carryOut(
-  { printer }: Context,
+  context: Context,
   client: ApiClient,
   { fleet: { name, selector, apps, strategy, on_drift }, apps: entries, absent, agentVersion, comment }: FleetFile,
   { change, asks_for_revision: asks }: FleetPlan,
   last: number,
 ): Promise<number> {
+  const { printer } = context;
   const fields = { selector, apps, strategy, on_drift };
   if (change === "create") await createFleet(client, { name, ...fields });
   // A field of the strategy that is not named stays, and this one has no default.
@@ -81,7 +84,9 @@ async function carryOut(
       ...(agentVersion !== undefined && { agent: { version: agentVersion } }),
       ...(comment !== undefined && { comment }),
     };
-    revision = (await createRevision(client, name, body)).number;
+    const moved = moveContents(body);
+    await sendUploads(context, client, moved.uploads);
+    revision = (await createRevision(client, name, moved.body)).number;
   }
   if (printer.json) printer.jsonLine({ fleet: name, revision, changed: change !== "none" || revision !== last });
   else printer.line(sanitizeLine(doneText(name, change, revision, last)));

@@ -6,6 +6,8 @@ import type { Context } from "../context.ts";
 import { EXIT, Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
 import { createDeploymentView, type DeploymentView, SilentView } from "../views/deployment-view.ts";
+import { moveContents } from "../documents/move-contents.ts";
+import { sendUploads } from "./send-uploads.ts";
 import { type DeploymentEventSource, followDeployment } from "../deploy/follow.ts";
 
 /** How to follow a deployment, as commander passes it. */
@@ -35,7 +37,9 @@ export async function requestDeployment(
   request: DeploymentRequest,
   { detach = false, retryFor, timings = false }: FollowFlags,
 ): Promise<void> {
-  const start = starterOf(context, client, request);
+  const moved = withMovedContents(request);
+  if (request.query["dry_run"] === undefined) await sendUploads(context, client, moved.uploads);
+  const start = starterOf(context, client, moved.request);
   await runDeployment(context, client, { asset, start, detach, retryFor, timings });
 }
 
@@ -54,10 +58,18 @@ export async function requestDryRun(
   const { event } = await follow(
     context,
     client,
-    { asset, start: starterOf(context, client, request), retryFor },
+    { asset, start: starterOf(context, client, withMovedContents(request).request), retryFor },
     view,
   );
   return event;
+}
+
+/** Returns the request with uploads in place of contents that are too large for it. A dry run names them, and sends none. */
+function withMovedContents(request: DeploymentRequest) {
+  const { body } = request;
+  if (typeof body !== "object" || body === null) return { request, uploads: new Map<string, Buffer>() };
+  const moved = moveContents(body as Readonly<Record<string, unknown>>);
+  return { request: { ...request, body: moved.body }, uploads: moved.uploads };
 }
 
 function starterOf({ io }: Context, client: ApiClient, request: DeploymentRequest): DeploymentEventSource["start"] {

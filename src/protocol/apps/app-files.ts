@@ -3,6 +3,7 @@ import { absolutePath } from "./app-fields.ts";
 import { MAX_APP_FILES, MAX_APP_FILES_BYTES, MAX_APPLY_BYTES } from "../limits.ts";
 import { normalizePath } from "../values/normalize-path.ts";
 import type { RequestIssue } from "../errors/request-error.ts";
+import { fileUploadSchema } from "./uploads.ts";
 import { utf8ByteLength } from "../values/utf8-byte-length.ts";
 
 /*
@@ -78,10 +79,16 @@ const knownHash = z
   .regex(/^[0-9a-f]{64}$/, "must be the SHA-256 of the content, in hex")
   .meta({
     description:
-      "SHA-256 of the content, hex, in place of it: the file keeps the content that it has on the device, which must be this one. Not " +
-      "of a secret, whose hash the device does not tell.",
+      "SHA-256 of the content, hex, in place of it: the file keeps the content that it has on the device, which must be this one, or gets " +
+      "that of `upload`. Not of a secret, whose hash the device does not tell.",
     examples: ["ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"],
   });
+
+const upload = fileUploadSchema.meta({
+  description:
+    "Where the device gets the content if it does not have the one of `sha256`, which must be given too: an upload of the account, by " +
+    "`PUT /v1/uploads/{sha256}/pieces/{number}`, compressed with gzip. Not of a secret.",
+});
 
 /** A file as a request has it. */
 export const appFileSchema = z
@@ -91,6 +98,7 @@ export const appFileSchema = z
     content_base64: contentBase64.exactOptional(),
     content_gzip: contentGzip.exactOptional(),
     sha256: knownHash.exactOptional(),
+    upload: upload.exactOptional(),
     mode: mode.exactOptional(),
     owner: owner.exactOptional(),
     secret: secret.exactOptional(),
@@ -150,7 +158,8 @@ export const storedFiles = z.array(storedFileSchema).max(MAX_APP_FILES);
 export const CONTENT_FIELDS = ["content", "content_base64", "content_gzip"] as const;
 
 /** Returns the bytes of a file's content in a request, as far as it says; `undefined` without a content. */
-export function contentBytes({ content, content_base64, content_gzip }: Partial<AppFile>): number | undefined {
+export function contentBytes({ content, content_base64, content_gzip, upload }: Partial<AppFile>): number | undefined {
+  if (upload !== undefined) return upload.size;
   if (content !== undefined) return utf8ByteLength(content);
   if (content_gzip !== undefined) return unpackedSize(content_gzip);
   if (content_base64 === undefined) return undefined;
@@ -181,6 +190,10 @@ function findContentIssues(files: readonly AppFile[], mustHaveContent: boolean):
       return [{ path: [index, second], reason: `must not be given together with \`${first}\`` }];
     if (first === "sha256" && file.secret === true)
       return [{ path: [index, "sha256"], reason: "cannot be given of a secret; leave it out to keep the content" }];
+    if (file.upload !== undefined)
+      return first === "sha256"
+        ? []
+        : [{ path: [index, "upload"], reason: "needs the `sha256` of the content, and no content" }];
     if (!mustHaveContent || (first !== undefined && first !== "sha256")) return [];
     return [{ path: [index, "content"], reason: "is missing; give `content`, `content_base64` or `content_gzip`" }];
   });

@@ -42,7 +42,9 @@ function findOmissions({ environments, files = [] }: AppliedApp): readonly Reque
     value === undefined ? [{ path: `environments[${index}].value`, reason: OMITTED }] : [],
   );
   const contents = files.flatMap((file, index) =>
-    CONTENT_FIELDS.some((field) => field in file) ? [] : [{ path: `files[${index}].content`, reason: OMITTED }],
+    [...CONTENT_FIELDS, "upload"].some((field) => field in file)
+      ? []
+      : [{ path: `files[${index}].content`, reason: OMITTED }],
   );
   return [...values, ...contents];
 }

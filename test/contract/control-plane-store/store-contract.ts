@@ -23,6 +23,7 @@ import type { StoreHarness } from "./harness.ts";
 import { idempotencyContract } from "./idempotency-contract.ts";
 import { portableContract } from "./portable-contract.ts";
 import { preconditionsContract } from "./preconditions-contract.ts";
+import { uploadsContract } from "./uploads-contract.ts";
 import { unchangedContract } from "./unchanged-contract.ts";
 import { instancesContract } from "./instances-contract.ts";
 import { leasesContract } from "./leases-contract.ts";
@@ -77,6 +78,7 @@ export function storeContract(harness: StoreHarness): void {
   sealingKeysContract(harness);
   busKeysContract(harness);
   agentReleasesContract(harness);
+  uploadsContract(harness);
   alertsContract(harness);
   alertObservationsContract(harness);
   alertOutboxContract(harness);

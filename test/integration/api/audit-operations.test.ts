@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { expect, onTestFinished, test } from "vitest";
 import { issueCode } from "../../../src/control-plane/assets/enrolment-codes.ts";
 import { ENDPOINT_ACTIONS } from "../../../src/control-plane/core/people/endpoint-actions.ts";
@@ -307,6 +308,10 @@ test("each operation of the document that changes something writes an entry for 
     "POST /v1/alert-groups/:group_id/acknowledge": async () => {
       const group = await groupAlert(control, account, await openAlert(control, account));
       return send("POST", `/v1/alert-groups/${group}/acknowledge`);
+    },
+    "PUT /v1/uploads/:sha256/pieces/:number": () => {
+      const sha256 = createHash("sha256").update("abc").digest("hex");
+      return send("PUT", `/v1/uploads/${sha256}/pieces/0`, { bytes: 3, content_base64: "YWJj" });
     },
     "POST /v1/silences": newSilence,
     "DELETE /v1/silences/:silence_id": async () =>

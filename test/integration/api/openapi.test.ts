@@ -126,6 +126,7 @@ test("has every endpoint of the specification and the decisions", () => {
     "GET /v1/sign-in-settings",
     "GET /v1/silences",
     "GET /v1/sims",
+    "GET /v1/uploads",
     "GET /v1/uptime",
     "GET /v1/usages",
     "GET /v1/users",
@@ -185,6 +186,7 @@ test("has every endpoint of the specification and the decisions", () => {
     "PUT /v1/assets/{asset_id}/tags",
     "PUT /v1/assets/{asset_id}/variables",
     "PUT /v1/session/password",
+    "PUT /v1/uploads/{sha256}/pieces/{number}",
   ]);
 });
 

@@ -80,6 +80,8 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "POST /v1/assets/{asset_id}/edge/apps/{name}/stop": row("operator", 200, 404),
   "POST /v1/assets/{asset_id}/edge/apps/{name}/restart": row("operator", 200, 404),
   "GET /v1/assets/{asset_id}/edge/apps/{name}/logs": row("installer", 503, 404),
+  "GET /v1/uploads": row("viewer", 200),
+  "PUT /v1/uploads/{sha256}/pieces/{number}": row("operator", 200),
   "GET /v1/deployments": row("viewer", 200),
   "GET /v1/assets/{asset_id}/edge/deployments": row("viewer", 200, 404),
   "GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}": row("viewer", 200, 404),
@@ -243,8 +245,11 @@ const SAMPLE_BODIES: Readonly<Record<string, () => unknown>> = {
   "PUT /v1/assets/{asset_id}/hold": () => ({ reason: "Pump test" }),
   "POST /v1/bulk/assets": () => ({ assets: [{ serial_number: `SN-${randomUUID()}` }] }),
   "POST /v1/silences": () => ({ reason: "Works", until: Math.floor(Date.now() / 1000) + 3600 }),
+  "PUT /v1/uploads/{sha256}/pieces/{number}": () => ({ bytes: 3, content_base64: "YWJj" }),
   "POST /v1/assets": () => ({ serial_number: `SN-${randomUUID()}`, name: "x", type: "gateway" }),
 };
+
+const SHA256_OF_ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
 /** The path of a request, with things of the account that exist for this request only. */
 async function targetOf({ path }: SampleRequest): Promise<string> {
@@ -255,6 +260,7 @@ async function targetOf({ path }: SampleRequest): Promise<string> {
     const { fleet, rolloutId } = await startHeldRollout(control, account, await control.asset(account));
     Object.assign(values, { fleet, number: "1", other: "1", rollout_id: rolloutId });
   }
+  if (path.includes("{sha256}")) Object.assign(values, { sha256: SHA256_OF_ABC, number: "0" });
   if (path.includes("{deployment_id}")) values["deployment_id"] = await deploy(values["asset_id"] ?? "");
   if (path.includes("{user_id}")) values["user_id"] = (await control.session(account, { role: "viewer" })).user.id;
   if (path.includes("{key_id}")) values["key_id"] = (await control.key(account, [])).keyId;

@@ -61,6 +61,7 @@ const UNCONDITIONAL = {
     "PATCH /v1/assets/{asset_id}/edge/apps/{name}",
   ],
   "it ends once": ["DELETE /v1/assets/{asset_id}/edge/deployments/{deployment_id}", "DELETE /v1/silences/{silence_id}"],
+  "what is there stays as it is": ["PUT /v1/uploads/{sha256}/pieces/{number}"],
   "nobody else has it": ["DELETE /v1/session", "PUT /v1/session/password"],
   "as the legacy API has it": ["PATCH /assets/{asset_id}/sim", "PATCH /v1/assets/{asset_id}/sim"],
 };

@@ -171,6 +171,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     const { rules, logger } = options();
     const { directory } = parts;
     const sweeper = new PartSweeper({
+      pendingBlobs: () => new Set(),
       engine,
       kept: { parts: new PartStore(directory), pulls: new PullRecords(directory) },
       bounds: { keepMs, reserveBytes: 0, minAgeMs: 0 },

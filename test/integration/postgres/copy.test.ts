@@ -58,6 +58,7 @@ const FLEET_ROWS = /* sql */ `
     VALUES ('flt_1', 'acc_fixture', 'kiosks', 'role=kiosk', '["web"]', '{}', 1);
   INSERT INTO fleet_revisions (fleet_id, number, apps, hash, created_at_ms, created_by, key_id, sealed)
     VALUES ('flt_1', 1, '[]', 'h', 1, '{}', 'key_a', x'01fe00');
+  INSERT INTO revision_uploads (fleet_id, number, sha256) VALUES ('flt_1', 1, 'ab');
   INSERT INTO app_owners (asset_uuid, app, fleet_id) SELECT uuid, 'web', 'flt_1' FROM assets;
   INSERT INTO fleet_members (fleet_id, asset_uuid, revision) SELECT 'flt_1', uuid, 1 FROM assets;
   INSERT INTO rollouts (id, account_id, fleet_id, kind, revision, state, strategy, wave, wave_sizes, created_by, created_at_ms,
@@ -157,6 +158,8 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
       INSERT INTO agent_releases (version, digest, images, added_at) VALUES ('1.5.0', 'sha256:a', '[]', 1);
       INSERT INTO agent_release_parts (version, digest, bytes, media_type) VALUES ('1.5.0', 'sha256:b', 3, 'text/plain');
       INSERT INTO agent_release_pieces (digest, position, content) VALUES ('sha256:b', 0, x'00ff05');
+      INSERT INTO uploads (account_id, sha256, bytes, is_complete, used_at) VALUES ('acc_fixture', 'ab', 3, 1, 5);
+      INSERT INTO upload_pieces (account_id, sha256, position, content) VALUES ('acc_fixture', 'ab', 0, x'00ff06');
       ${FLEET_ROWS}
       ${ALERT_ROWS}`);
     sqlite.close();

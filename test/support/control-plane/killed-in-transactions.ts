@@ -1,4 +1,5 @@
-import type { PostgresPool, Queryable } from "../../../src/control-plane/store/postgres/pool.ts";
+import type { PostgresPool } from "../../../src/control-plane/store/postgres/pool.ts";
+import type { Queryable } from "../../../src/control-plane/store/sql/postgres-executor.ts";
 import { StoreUnavailableError } from "../../../src/control-plane/store/unavailable.ts";
 import type { Fate } from "./failing-store.ts";
 

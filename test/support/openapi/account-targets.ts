@@ -21,6 +21,7 @@ export async function accountTargets(control: ControlPlane, account: TestAccount
     name: "web",
     sim_type: "supersim",
     user_code: "7K3M-XW9T",
+    sha256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
     deployment_id: await failedDeployment(control, account, asset.uuid),
     user_id: (await control.session(account, { role: "viewer" })).user.id,
     key_id: (await control.key(account, [])).keyId,
@@ -31,6 +32,8 @@ export async function accountTargets(control: ControlPlane, account: TestAccount
   return (template) =>
     template.replaceAll(/\{(\w+)\}/g, (_match, name: string) => {
       if (!Object.hasOwn(values, name)) throw new Error(`there is nothing for {${name}}`);
+      // Revisions count from 1, pieces of an upload from 0.
+      if (name === "number" && template.includes("{sha256}")) return "0";
       return values[name as keyof typeof values];
     });
 }

@@ -206,7 +206,7 @@ export class Conformance {
   #checkUndocumented({ url, method, status, body }: Exchange): string[] {
     if (/^\/(openapi\.json|docs)/.test(url) && status < 400) return [];
     // The protocol of registries has a specification and errors of its own.
-    if (/^\/v2\/(?:$|edge-agent\/)/.test(url) && status !== 405) return [];
+    if (/^\/v2\/(?:$|(?:edge-agent|uploads)\/)/.test(url) && status !== 405) return [];
     if (status < 400) return [`${status} at an address that is not in the document`];
     return method === "HEAD" ? [] : this.#checkError(body);
   }

@@ -297,6 +297,8 @@ export const TABLE: Readonly<Record<string, Row>> = {
   "GET /v1/assets/{asset_id}/edge/device": read("viewer"),
   "GET /v1/assets/{asset_id}/edge/stats": read("viewer", "?app ?follow ?interval_s"),
   "GET /v1/assets/{asset_id}/edge/data-usage": read("viewer", "?from ?to"),
+  "GET /v1/uploads": read("viewer"),
+  "PUT /v1/uploads/{sha256}/pieces/{number}": row("operator", "none", { none: "bytes content_base64" }),
   "GET /v1/assets/{asset_id}/edge/volumes": read("viewer", "?size"),
   "DELETE /v1/assets/{asset_id}/edge/volumes/{name}": row("operator", "runs"),
 

@@ -34,6 +34,24 @@ describe("plan", () => {
   });
 
   it.each([
+    ["deploy", ["check", "resolve", "fetch", "pull", "create", "start", "verify", "succeed"]],
+    [
+      "update",
+      ["check", "resolve", "fetch", "pull", "create", "try", "switch", "verify", "commit", "clean", "succeed"],
+    ],
+  ] as const)("%s fetches contents of files before it pulls, whatever happens", (action, steps) => {
+    const fetches = [{ sha256: "a", size: 2, upload: { sha256: "b", bytes: 1 } }];
+    expect(simulatePlan(action, spec, [], "running", fetches).steps).toEqual(steps);
+    fc.assert(
+      fc.property(ownMishaps, (list) => {
+        const { record, steps: taken } = simulatePlan(action, spec, list, "running", fetches);
+        expect(record.outcome).not.toBe("pending");
+        if (taken.includes("create") && !record.failure) expect(taken).toContain("fetch");
+      }),
+    );
+  });
+
+  it.each([
     ["update", ["check", "resolve", "pull", "create", "switch", "commit", "clean", "succeed"]],
     ["remove", ["clean", "succeed"]],
     ["stop", ["succeed"]],

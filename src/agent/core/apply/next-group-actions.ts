@@ -125,6 +125,7 @@ const FIRST_PHASES: Readonly<Record<Exclude<Step["kind"], "succeed">, GroupPhase
   check: "resolve",
   resolve: "resolve",
   fail: "resolve",
+  fetch: "pull",
   pull: "pull",
   create: "run",
   switch: "run",

@@ -1,7 +1,7 @@
 import type { PlannedChange } from "../../../protocol/apps/apply.ts";
 import type { DeploymentRecord } from "../records.ts";
 import { type ImageSource, NO_COST, type PullCost } from "../image/image.ts";
-import { computePullCost, costDetails } from "../image/pull-cost.ts";
+import { computePullCost, costDetails, withFiles } from "../image/pull-cost.ts";
 import { diffSpec } from "./diff-spec.ts";
 
 /** The deployment of an app whose image is resolved. */
@@ -17,7 +17,7 @@ export function planChanges(children: readonly ResolvedChild[]): PlannedChange[]
     const { app, action } = record;
     if (action === "remove") return { app, change: "remove", fields: [] };
     // The cost is not known where the engine pulls the image by itself.
-    const cost = source?.kind === "engine" ? undefined : (source?.cost ?? NO_COST);
+    const cost = source?.kind === "engine" ? undefined : withFiles(source?.cost ?? NO_COST, record.fetches);
     const details = cost && { cost: { ...costDetails(cost) } };
     if (action === "deploy") return { app, change: "create", fields: [], ...details };
     const fields = changedFields(record);
@@ -47,13 +47,16 @@ export function planText(plan: readonly PlannedChange[], children: readonly Reso
   return JSON.stringify(plan.map(({ app, change, fields }, index) => [app, change, fields, bases[index]]));
 }
 
-/** Returns what the group downloads altogether: a layer of several images counts once. */
+/** Returns what the group downloads altogether: a layer of several images, or a file of several apps, counts once. */
 export function totalCost(children: readonly ResolvedChild[]): PullCost {
   const missing = children.flatMap(({ source }) => {
     return source?.kind === "registry" ? source.image.layers.slice(source.cost.layersPresent) : [];
   });
   const layers = [...new Map(missing.map((layer) => [layer.digest, layer])).values()];
-  return computePullCost({ layers, diffIds: [] }, []);
+  return withFiles(
+    computePullCost({ layers, diffIds: [] }, []),
+    children.flatMap(({ record }) => record.fetches ?? []),
+  );
 }
 
 /** Maximum size of a plan in an event, as JSON, in characters. */

@@ -11,7 +11,8 @@ export function nextDeployStep(
   progress: RunProgress,
 ): Step {
   const { id: deploymentId, imageId, digest } = record;
-  if (imageId === undefined || !record.checked || record.options.dry_run) return nextImageStep(record, spec, progress);
+  if (imageId === undefined || !record.checked || record.fetches || record.options.dry_run)
+    return nextImageStep(record, spec, progress);
 
   const leftovers = observed.containers.filter(({ isLeftover }) => isLeftover);
   const [container, ...surplus] = observed.containers.filter(({ isLeftover }) => !isLeftover);

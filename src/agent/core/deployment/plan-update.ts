@@ -19,13 +19,14 @@ export function nextUpdateStep(
   if (record.committed) return nextStepAfterCommit(observed);
   // Before any check: an update without a change must not fail.
   const { id: deploymentId, imageId, digest } = record;
-  if (isUnchanged(record, spec, previous)) {
+  if (isUnchanged(record, spec, previous) && !record.fetches) {
     // The digest may have become known, or be that of a new index with the same image for this platform.
     const isNews = digest !== undefined && digest !== previous.digest && !record.options.dry_run;
     const app = isNews ? { ...previous, digest } : undefined;
     return { kind: "succeed", app, result: "unchanged", imageCheck: progress.imageCheck };
   }
-  if (imageId === undefined || !record.checked || record.options.dry_run) return nextImageStep(record, spec, progress);
+  if (imageId === undefined || !record.checked || record.fetches || record.options.dry_run)
+    return nextImageStep(record, spec, progress);
 
   const [container, ...surplus] = observed.containers.filter(({ isLeftover }) => !isLeftover);
   // Further containers of this app, which the engine created late or twice, occupy a name or a port that is needed. Those

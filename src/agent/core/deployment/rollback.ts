@@ -79,6 +79,7 @@ export function beginsTouching({ action, previous, failure, touched }: Deploymen
 const CHANGES_APP: Readonly<Record<Step["kind"], boolean>> = {
   check: false,
   resolve: false,
+  fetch: false,
   pull: false,
   create: true,
   try: false,

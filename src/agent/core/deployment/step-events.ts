@@ -24,6 +24,8 @@ export function stepEvents(step: Step, record: DeploymentRecord): EventContent[]
     case "resolve":
       // Reported for the first attempt only.
       return step.attempt === 1 ? [runningEvent("pulling", `Asking the registry for image ${step.spec.image}.`)] : [];
+    case "fetch":
+      return [runningEvent("pulling", "Fetching files of the app from the service.")];
     case "pull":
       return [runningEvent("pulling", `Pulling image ${step.spec.image}.`)];
     case "create":

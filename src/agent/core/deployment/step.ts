@@ -15,6 +15,8 @@ export type Step =
       readonly attempt: number;
       readonly present?: PresentImage | null;
     }
+  /** Fetches contents of files from the service. */
+  | { readonly kind: "fetch" }
   | { readonly kind: "pull"; readonly spec: AppSpec; readonly source: ImageSource; readonly attempt: number }
   | CreateStep
   /** Stops the old version's container and starts the new one's under the app's name. */

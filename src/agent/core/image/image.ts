@@ -75,6 +75,8 @@ export interface PullCost {
   readonly layersPresent: number;
   /** Compressed bytes of the missing layers that are not downloaded, because other images on the device have their contents. */
   readonly reusedBytes: number;
+  /** Bytes of `downloadBytes` that are contents of files, which come from the service. */
+  readonly fileBytes?: number;
   /** Bytes that the engine receives. More than `downloadBytes` where layers are put together on the device. */
   readonly transferBytes: number;
 }

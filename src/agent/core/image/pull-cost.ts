@@ -1,4 +1,4 @@
-import type { Failure } from "../records.ts";
+import type { Failure, FileFetch } from "../records.ts";
 import { formatPart, formatSize } from "../text.ts";
 import type { Descriptor, PullCost, ResolvedImage } from "./image.ts";
 
@@ -47,6 +47,15 @@ export function computePullCost(
     reusedBytes: sum(missing.map(({ size }) => size)) - downloadBytes,
     transferBytes: sum(missing.map((layer) => parts.get(layer.digest)?.tarBytes ?? layer.size)),
   };
+}
+
+/** Returns the cost with that of files, which are on disk in the store and in the place that they are mounted from. */
+export function withFiles(cost: PullCost, fetches: readonly FileFetch[] = []): PullCost {
+  if (fetches.length === 0) return cost;
+  const needed = [...new Map(fetches.map((fetch) => [fetch.sha256, fetch])).values()];
+  const fileBytes = sum(needed.map(({ upload }) => upload.bytes));
+  const diskBytes = cost.diskBytes + 2 * sum(needed.map(({ size }) => size));
+  return { ...cost, downloadBytes: cost.downloadBytes + fileBytes, diskBytes, fileBytes };
 }
 
 function commonLength(one: readonly string[], other: readonly string[]): number {
@@ -181,18 +190,24 @@ export function costDetails(cost: PullCost): Readonly<Record<string, number>> {
     layers: cost.layers,
     layers_present: cost.layersPresent,
     reused_bytes: cost.reusedBytes,
+    ...(cost.fileBytes !== undefined && { file_bytes: cost.fileBytes }),
   };
 }
 
 /** Describes the cost in a sentence. */
 export function costText(cost: PullCost): string {
   if (cost.downloadBytes === 0) return "Nothing has to be downloaded.";
+  const { fileBytes = 0 } = cost;
+  const disk = `about ${formatSize(cost.diskBytes)} on disk`;
+  if (cost.downloadBytes === fileBytes)
+    return `${formatSize(fileBytes)} to download, for files that come with the app; ${disk}.`;
   const missing = cost.layers - cost.layersPresent;
-  const all = cost.downloadBytes + cost.reusedBytes;
+  const all = cost.downloadBytes - fileBytes + cost.reusedBytes;
   const here = `${formatPart(cost.reusedBytes, all)} are already here; `;
   return (
     `${formatSize(cost.downloadBytes)} to download, in ${missing} of ${cost.layers} layers; ` +
     (cost.reusedBytes > 0 ? here : "") +
-    `about ${formatSize(cost.diskBytes)} on disk.`
+    `${disk}.` +
+    (fileBytes > 0 ? ` ${formatSize(fileBytes)} of it are for files that come with the app.` : "")
   );
 }

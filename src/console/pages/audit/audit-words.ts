@@ -22,6 +22,7 @@ export const ACTION_GROUPS = [
   { value: "network_group.", label: "network groups" },
   { value: "usage.", label: "usage" },
   { value: "agent_release.", label: "releases of the agent" },
+  { value: "upload.", label: "uploads" },
   { value: "deployment.", label: "deployments" },
   { value: "fleet.", label: "fleets" },
   { value: "revision.", label: "revisions of fleets" },

@@ -6,6 +6,7 @@ import { originOf } from "../audit/origin-of.ts";
 import { findAsset } from "../asset-resource.ts";
 import type { Idempotency } from "../../store/deployments.ts";
 import type { ApiContext } from "../context.ts";
+import { uploadsOfCommand } from "../../uploads/uploads.ts";
 import { idempotencyHeaders, idempotencyKeyOf } from "../idempotency-key.ts";
 import { deploymentPath, deploymentSchema, toDeploymentResponse } from "../deployments/deployment-resource.ts";
 import { json } from "../docs/responses.ts";
@@ -16,9 +17,9 @@ import { sendEvents, sendFailure } from "../event-stream.ts";
 
 const HEADERS = idempotencyHeaders(
   "A repeated request joins the stream of the first one's deployment, or begins another one if that has " +
-  "failed for a reason that may pass (`x-retryable`). A key counts for all clients of the account, as long " +
-  "as the deployment is kept, by default 90 days after its end; with another asset, app, command or body it " +
-  "is refused with `IdempotencyKeyReused`.",
+    "failed for a reason that may pass (`x-retryable`). A key counts for all clients of the account, as long " +
+    "as the deployment is kept, by default 90 days after its end; with another asset, app, command or body it " +
+    "is refused with `IdempotencyKeyReused`.",
   PREFER,
 );
 const ACCEPTED_HEADERS = {
@@ -78,11 +79,13 @@ export async function streamCommand(
   reply: FastifyReply,
   given: AppCommand,
 ): Promise<FastifyReply> {
-  const { store, deployments, streamLimiter } = context;
+  const { store, deployments, streamLimiter, uploads } = context;
   const isAsync = prefersAsync(request);
   // First, so that a request whose events cannot be streamed starts no deployment.
   if (!isAsync) streamLimiter.acquireForAccount(request, reply);
   const asset = await findAsset(store, request, request.params.asset_id);
+  // A dry run says what would be fetched.
+  if (given.options.dry_run !== true) await uploads.use(asset.accountId, uploadsOfCommand(given.command));
   const idempotency = idempotencyOf(idempotencyKeyOf(request), asset.uuid, given);
   const id = await deployments.request(asset, given, originOf(request), idempotency);
   // Removed since it was found: the removal has ended the deployments that were stored before, and nothing ends a later one.

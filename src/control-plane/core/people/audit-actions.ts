@@ -102,6 +102,7 @@ export const AUDIT_ACTIONS = {
   // Of no account: releases are for the devices of all.
   "agent_release.added": { digest: "text" },
   "agent_release.removed": {},
+  "upload.added": { bytes: "number" },
   "deployment.requested": {
     action: "text",
     image: "text",

@@ -25,6 +25,7 @@ export const ENDPOINT_ACTIONS: Readonly<Record<string, AuditAction>> = {
   "POST /v1/assets/:asset_id/edge/apps/:name/start": "deployment.requested",
   "POST /v1/assets/:asset_id/edge/apps/:name/stop": "deployment.requested",
   "POST /v1/assets/:asset_id/edge/apps/:name/restart": "deployment.requested",
+  "PUT /v1/uploads/:sha256/pieces/:number": "upload.added",
   "DELETE /v1/assets/:asset_id/edge/deployments/:deployment_id": "deployment.cancelled",
   "DELETE /v1/assets/:asset_id/edge/volumes/:name": "volume.removed",
   "PUT /v1/assets/:asset_id/sims/:sim_type/allowance": "allowance.set",

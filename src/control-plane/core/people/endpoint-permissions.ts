@@ -102,6 +102,9 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "POST /v1/assets/:asset_id/edge/apps/:name/restart": "apps.deploy",
   "GET /v1/assets/:asset_id/edge/apps/:name/logs": "logs.read",
 
+  "GET /v1/uploads": "apps.read",
+  "PUT /v1/uploads/:sha256/pieces/:number": "apps.deploy",
+
   "GET /v1/deployments": "deployments.read",
   "GET /v1/assets/:asset_id/edge/deployments": "deployments.read",
   "GET /v1/assets/:asset_id/edge/deployments/:deployment_id": "deployments.read",

@@ -104,6 +104,9 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: "agent_releases", key: ["version"] },
   { name: "agent_release_parts", key: ["version", "digest"] },
   { name: "agent_release_pieces", key: ["digest", "position"] },
+  { name: "uploads", key: ["account_id", "sha256"] },
+  { name: "upload_pieces", key: ["account_id", "sha256", "position"] },
+  { name: "revision_uploads", key: ["fleet_id", "number", "sha256"] },
 ];
 
 /**

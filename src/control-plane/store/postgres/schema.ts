@@ -8,6 +8,7 @@ import { HISTORY } from "./schema/history.ts";
 import { INSTANCES } from "./schema/instances.ts";
 import { PEOPLE } from "./schema/people.ts";
 import { SIMS } from "./schema/sims.ts";
+import { UPLOADS } from "./schema/uploads.ts";
 
 /** A step of the schema. */
 export interface SchemaStep {
@@ -27,6 +28,17 @@ export const SCHEMA_STEPS: readonly SchemaStep[] = [
   {
     version: 1,
     compatibleFrom: 1,
-    sql: INSTANCES + ACCOUNTS + PEOPLE + ASSETS + HISTORY + SIMS + DEPLOYMENTS + FLEETS + AGENT_RELEASES + ALERTS,
+    sql:
+      INSTANCES +
+      ACCOUNTS +
+      PEOPLE +
+      ASSETS +
+      HISTORY +
+      SIMS +
+      DEPLOYMENTS +
+      FLEETS +
+      AGENT_RELEASES +
+      ALERTS +
+      UPLOADS,
   },
 ];

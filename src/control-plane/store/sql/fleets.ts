@@ -14,6 +14,7 @@ import {
   MAX_FLEETS,
   type Member,
   type MemberState,
+  type NewRevision,
   type RevisionCreation,
   type StoredRevision,
 } from "../fleets.ts";
@@ -57,6 +58,7 @@ const FIND_CONTENT = /* sql */ `
   SELECT ${REVISION_COLUMNS}, key_id, sealed FROM fleet_revisions WHERE fleet_id = ? AND number = ?`;
 const LIST_REVISIONS = /* sql */ `
   SELECT ${REVISION_COLUMNS} FROM fleet_revisions WHERE fleet_id = ? AND number < ? ORDER BY number DESC LIMIT ?`;
+const INSERT_UPLOAD = "INSERT INTO revision_uploads (fleet_id, number, sha256) VALUES (?, ?, ?)";
 // Those in use: the stable one, and what rollouts on record bring or go back to.
 const REMOVE_OLD_REVISIONS = /* sql */ `
   DELETE FROM fleet_revisions WHERE fleet_id = ?1 AND number <= ?2
@@ -151,7 +153,7 @@ export class SqlFleetStore implements FleetStore {
   async createRevision(
     fleetId: string,
     { hash, apps }: Pick<Revision, "hash" | "apps">,
-    toStored: (number: number) => StoredRevision,
+    toStored: (number: number) => NewRevision,
     audit: AuditEntry,
   ): Promise<RevisionCreation> {
     const lockFleet = this.#lockFleet;
@@ -166,6 +168,7 @@ export class SqlFleetStore implements FleetStore {
       const number = fleet.lastRevision + 1;
       const stored = toStored(number);
       yield* change(INSERT_REVISION, revisionValues(stored));
+      for (const sha256 of stored.uploads ?? []) yield* change(INSERT_UPLOAD, [fleetId, number, sha256]);
       yield* change(SET_LAST_REVISION, [number, fleetId]);
       yield* change(REMOVE_OLD_REVISIONS, [fleetId, number - KEPT_REVISIONS]);
       yield* recordAudit(audit);

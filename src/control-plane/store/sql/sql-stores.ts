@@ -25,6 +25,7 @@ import { SqlSealingKeyStore } from "./sealing-keys.ts";
 import { SqlSimCredentialStore } from "./sim-credentials.ts";
 import { SqlSimStore } from "./sims.ts";
 import { SqlTimeStore } from "./times.ts";
+import { SqlUploadStore } from "./uploads.ts";
 import { SqlUsageStore } from "./usage.ts";
 import { SqlUserSessionStore } from "./user-sessions.ts";
 import { SqlUserStore } from "./users.ts";
@@ -60,6 +61,7 @@ export function sqlStores(executor: Executor, onKeysRevoked?: () => void) {
     members: new SqlMemberStore(executor),
     rollouts: new SqlRolloutStore(executor),
     agentReleases: new SqlAgentReleaseStore(executor),
+    uploads: new SqlUploadStore(executor),
     busKeys: new SqlBusKeyStore(executor),
     idempotency: new SqlIdempotencyStore(executor),
     sealingKeys: new SqlSealingKeyStore(executor),

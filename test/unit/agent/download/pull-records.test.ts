@@ -53,7 +53,12 @@ function newSweeper(pulls = records(), pending: readonly string[] = [], time: Cl
   const parts = new PartStore(directory.path);
   const logger = pino({ level: "silent" });
   const options = { engine, kept: { parts, pulls }, bounds, freeBytes: async () => undefined, clock: time, logger };
-  return new PartSweeper({ ...options, pending: () => new Set(pending), attempt: (work) => work() });
+  return new PartSweeper({
+    ...options,
+    pending: () => new Set(pending),
+    pendingBlobs: () => new Set(),
+    attempt: (work) => work(),
+  });
 }
 
 const loopbackImage = () => engine.inspectImage(offer.name, SIGNAL);

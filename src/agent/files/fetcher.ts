@@ -1,0 +1,188 @@
+import type { Clock } from "../../lib/clock.ts";
+import { DirectoryArchiveError, readDirectoryArchive } from "../../lib/directory-archive.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Semaphore } from "../../lib/semaphore.ts";
+import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { runningEvent } from "../core/deployment/step-events.ts";
+import { NO_COST } from "../core/image/image.ts";
+import { type CostLimits, findBudgetRefusal, projectedBytes, withFiles } from "../core/image/pull-cost.ts";
+import type { DeploymentRecord, FileFetch } from "../core/records.ts";
+import { formatSize } from "../core/text.ts";
+import type { BlobDownloader } from "../download/blob-download.ts";
+import { DownloadError } from "../download/download-error.ts";
+import type { TransferProgress } from "../download/ports.ts";
+import { isContentOf, unpackContent } from "./intake.ts";
+import { PullReporter } from "../images/pull-reporter.ts";
+import { PullSlot } from "../images/pull-slot.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { PullGate } from "../ledger/pull-gate.ts";
+import { RegistryError } from "../registry/registry-error.ts";
+import type { RegistryAuth } from "../registry/registry.ts";
+import type { AgentStore } from "../store/store.ts";
+
+/** Where the service has uploads. */
+interface UploadLocation {
+  readonly registry: string;
+  readonly repository: string;
+  readonly auth: RegistryAuth;
+}
+
+export interface FileFetcherOptions {
+  readonly store: Pick<AgentStore, "fileContent" | "save">;
+  readonly blobs: Pick<BlobDownloader, "read">;
+  readonly locate: () => UploadLocation;
+  readonly gate: PullGate;
+  readonly ledger: Ledger;
+  readonly pullSlots: Semaphore;
+  /** Limit for the download of one deployment; `undefined` for none. */
+  readonly maxDownloadBytes: number | undefined;
+  readonly stateDir: string;
+  readonly freeBytes: (path: string) => Promise<number | undefined>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What has to be fetched for a deployment, and how it is told. */
+export interface FetchRequest {
+  readonly record: Pick<DeploymentRecord, "id" | "app" | "spec" | "options" | "fetches">;
+  /** Stores an event and sends it. */
+  readonly emit: (event: EventContent) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Disk space that must remain for the agent's own state. */
+const MIN_FREE_BYTES = 16 * 1024 * 1024;
+
+/** Fetches contents of files that accounts have uploaded to the service: as layers of images are, resumed, within the data budget. */
+export class FileFetcher {
+  readonly #options: FileFetcherOptions;
+
+  constructor(options: FileFetcherOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Fetches what the device does not have of the deployment's contents, and stores each as it arrives. Safe to repeat: what is on
+   * disk is not fetched again. Rejects with an `EdgeError`, a `DownloadError`, or the signal's reason.
+   */
+  async fetch(request: FetchRequest): Promise<readonly EventContent[]> {
+    const { record, emit, signal: cancelled } = request;
+    const missing = this.#missing(record);
+    if (missing.length === 0) return [];
+    await this.#requireSpace(missing);
+    const { gate, pullSlots, clock, logger } = this.#options;
+    const stopped = new AbortController();
+    const signal = AbortSignal.any([cancelled, stopped.signal]);
+    const cost = withFiles(NO_COST, missing);
+    await gate.admit({ bytes: cost.downloadBytes, isUrgent: record.options.urgent ?? false, emit, signal });
+    if (pullSlots.isFull) emit(runningEvent("pulling", "Waiting for another download to finish."));
+    using slot = await PullSlot.acquire(pullSlots, clock, signal);
+    const owner = { app: record.app, deployment: record.id };
+    const reporter = new PullReporter({ clock, logger }, { what: "files", owner, emit });
+    /** What the contents before have come to. */
+    let before: TransferProgress = { done: 0, total: 0, received: 0, cuts: 0 };
+    const inAll = (now: TransferProgress): TransferProgress => ({
+      done: before.done + now.done,
+      total: cost.downloadBytes,
+      received: before.received + now.received,
+      cuts: before.cuts + now.cuts,
+    });
+    const limits = this.#limitsOf(record);
+    const { registry, repository, auth } = this.#options.locate();
+    for (const fetch of missing) {
+      const { sha256, bytes: size } = fetch.upload;
+      const download = {
+        image: { registry, repository },
+        blob: { mediaType: "application/gzip", digest: `sha256:${sha256}`, size },
+        auth,
+        onProgress: (now: TransferProgress) => {
+          const refusal = findBudgetRefusal({ ...cost, downloadBytes: projectedBytes(inAll(now)) }, limits);
+          if (refusal) stopped.abort(new EdgeError(refusal.code, refusal.message, refusal.details));
+          reporter.progress(inAll(now));
+        },
+        onInterruption: (...interruption: Parameters<PullReporter["interrupted"]>) =>
+          reporter.interrupted(...interruption),
+        onReceived: (bytes: number) => {
+          slot.renew();
+          this.#options.ledger.count({ purpose: "pulls", direction: "received", bytes, ...owner });
+        },
+        signal,
+      };
+      try {
+        before = inAll(await this.#options.blobs.read(download, (packed) => this.#store(record, fetch, packed)));
+      } catch (error) {
+        throw toFetchError(error);
+      }
+    }
+    const { received, cuts } = before;
+    return [
+      {
+        ...runningEvent("pulling", `The files are on the device: ${formatSize(received)} were received.`),
+        details: { received_bytes: received, cuts },
+      },
+    ];
+  }
+
+  /** What another deployment has brought meanwhile is not fetched again. Error: `FilesNotPlaced`, if it is no directory here. */
+  #missing({ fetches = [], spec }: FetchRequest["record"]): FileFetch[] {
+    return fetches.filter(({ sha256 }) => {
+      const content = this.#options.store.fileContent(sha256);
+      if (content) requireArchives(spec, sha256, content);
+      return content === undefined;
+    });
+  }
+
+  #limitsOf({ options }: FetchRequest["record"]): CostLimits {
+    return {
+      maxImageBytes: undefined,
+      deviceMaxDownloadBytes: this.#options.maxDownloadBytes,
+      requestMaxDownloadBytes: options.max_download_bytes,
+    };
+  }
+
+  /** The download, the store with its log, and the place that they are mounted from. */
+  async #requireSpace(missing: readonly FileFetch[]): Promise<void> {
+    const { freeBytes, stateDir } = this.#options;
+    const needed = missing.reduce((sum, { upload, size }) => sum + upload.bytes + 4 * size, MIN_FREE_BYTES);
+    const free = await freeBytes(stateDir);
+    if (free === undefined || free >= needed) return;
+    const text = `The files of the app need ${formatSize(needed)} of disk space in the agent's state directory, and ${formatSize(free)} are free.`;
+    throw new EdgeError("InsufficientDisk", text, { needed_bytes: needed, free_bytes: free });
+  }
+
+  /** Stores a content that is what the request said. Error: `FilesNotPlaced` for any other. */
+  #store({ spec }: FetchRequest["record"], { sha256, size }: FileFetch, packed: Buffer): void {
+    const content = unpackContent(packed, size);
+    if (!(content instanceof Uint8Array) || !isContentOf({ size, sha256 }, content))
+      throw notFetched(`an upload does not unpack to the ${size} bytes with the SHA-256 ${sha256}`);
+    requireArchives(spec, sha256, content);
+    this.#options.store.save({ fileContents: new Map([[sha256, content]]) });
+  }
+}
+
+/** Requires a content to be what each directory of the app that has it needs. */
+function requireArchives(spec: FetchRequest["record"]["spec"], sha256: string, content: Uint8Array): void {
+  const directory = spec?.files?.find((file) => file.sha256 === sha256 && file.directory === true);
+  if (!directory) return;
+  try {
+    readDirectoryArchive(content);
+  } catch (error) {
+    if (!(error instanceof DirectoryArchiveError)) throw error;
+    throw notFetched(`the upload of ${directory.target} is not the archive of a directory: it ${error.message}`);
+  }
+}
+
+/** The texts of registries would speak of an image. */
+function toFetchError(error: unknown): unknown {
+  if (error instanceof DownloadError && error.kind === "no_space") return error;
+  if (error instanceof RegistryError && error.kind === "image_not_found")
+    return notFetched("the service does not have them for this device any more", error);
+  if (!(error instanceof RegistryError || error instanceof DownloadError)) return error;
+  return notFetched(`they cannot be fetched from the service (${error.message})`, error);
+}
+
+function notFetched(reason: string, cause?: RegistryError | DownloadError): EdgeError {
+  const details = cause && { reason: cause.kind };
+  return new EdgeError("FilesNotPlaced", `The files of the app cannot be placed: ${reason}.`, details, { cause });
+}

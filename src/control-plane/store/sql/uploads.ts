@@ -1,0 +1,178 @@
+import type { AuditEntry } from "../audit.ts";
+import {
+  type AddPieceResult,
+  MAX_UPLOADS,
+  MAX_UPLOADS_BYTES,
+  type NewPiece,
+  type Upload,
+  type UploadKey,
+  type UploadStore,
+} from "../uploads.ts";
+import { recordAudit } from "./audit.ts";
+import type { Executor } from "./executor.ts";
+import { lockAccount } from "./keys.ts";
+import { all, change, one, type Value, type Work } from "./statement.ts";
+
+/** Of the removal of pieces: not while the upload that consists of them is completed. */
+const LOCK_NUMBER = 4_215_041;
+
+const RECEIVED = /* sql */ `
+  CASE WHEN u.is_complete = 1 THEN u.bytes ELSE (
+    SELECT CAST(coalesce(sum(octet_length(p.content)), 0) AS BIGINT) FROM upload_pieces p
+    WHERE p.account_id = u.account_id AND p.sha256 = u.sha256) END`;
+const UPLOADS = `SELECT u.account_id, u.sha256, u.bytes, u.is_complete, u.used_at, ${RECEIVED} AS received_bytes FROM uploads u`;
+const FIND = `${UPLOADS} WHERE u.account_id = ? AND u.sha256 = ?`;
+const LIST = `${UPLOADS} WHERE u.account_id = ? ORDER BY u.used_at DESC, u.sha256`;
+// A hash is in a command only where that names the upload.
+const FIND_FOR_ASSET = /* sql */ `
+  ${UPLOADS} WHERE u.account_id = ?1 AND u.sha256 = ?2 AND u.is_complete = 1 AND EXISTS (
+    SELECT 1 FROM deployments d
+    WHERE d.asset_uuid = ?3 AND d.account_id = u.account_id AND d.status = 'Running'
+      AND d.spec LIKE '%' || u.sha256 || '%')`;
+const TOTAL = /* sql */ `
+  SELECT count(*) AS uploads, CAST(coalesce(sum(bytes), 0) AS BIGINT) AS bytes FROM uploads WHERE account_id = ?`;
+const BEGIN =
+  "INSERT INTO uploads (account_id, sha256, bytes, used_at) VALUES (?, ?, CAST(? AS BIGINT), CAST(? AS BIGINT))";
+const TOUCH = "UPDATE uploads SET used_at = CAST(? AS BIGINT) WHERE account_id = ? AND sha256 = ?";
+const ADD_PIECE = /* sql */ `
+  INSERT INTO upload_pieces (account_id, sha256, position, content) VALUES (?, ?, ?, ?)
+  ON CONFLICT (account_id, sha256, position) DO NOTHING`;
+const COMPLETE = "UPDATE uploads SET is_complete = 1, used_at = CAST(? AS BIGINT) WHERE account_id = ? AND sha256 = ?";
+const REMOVE_INCOMPLETE = "DELETE FROM uploads WHERE account_id = ? AND sha256 = ? AND is_complete = 0";
+const USE = /* sql */ `
+  UPDATE uploads SET used_at = CAST(? AS BIGINT)
+  WHERE account_id = ? AND sha256 = ? AND bytes = CAST(? AS BIGINT) AND is_complete = 1`;
+const READ_PIECE = "SELECT content FROM upload_pieces WHERE account_id = ? AND sha256 = ? AND position = ?";
+const IS_UNUSED = /* sql */ `
+  u.used_at < CAST(?1 AS BIGINT)
+    AND NOT EXISTS (
+      SELECT 1 FROM deployments d
+      WHERE d.account_id = u.account_id AND d.status = 'Running' AND d.spec LIKE '%' || u.sha256 || '%')
+    AND NOT EXISTS (
+      SELECT 1 FROM revision_uploads r JOIN fleets f ON f.id = r.fleet_id
+      WHERE r.sha256 = u.sha256 AND f.account_id = u.account_id)`;
+// With the time again: it may be used while the others are looked at.
+const removal = (condition: string): string => /* sql */ `
+  DELETE FROM uploads WHERE used_at < CAST(?1 AS BIGINT) AND (account_id, sha256) IN (
+    SELECT u.account_id, u.sha256 FROM uploads u WHERE ${condition} ${IS_UNUSED} LIMIT ?2)`;
+const REMOVE_UNUSED = removal("");
+const REMOVE_UNUSED_OF_ACCOUNT = removal("u.account_id = ?3 AND");
+const REMOVE_PIECES = /* sql */ `
+  DELETE FROM upload_pieces WHERE (account_id, sha256, position) IN (
+    SELECT p.account_id, p.sha256, p.position FROM upload_pieces p
+    WHERE NOT EXISTS (SELECT 1 FROM uploads u WHERE u.account_id = p.account_id AND u.sha256 = p.sha256)
+    LIMIT ?)`;
+
+interface Row {
+  readonly account_id: string;
+  readonly sha256: string;
+  readonly bytes: number;
+  readonly is_complete: number;
+  readonly used_at: number;
+  readonly received_bytes: number;
+}
+
+export class SqlUploadStore implements UploadStore {
+  readonly #executor: Executor;
+  readonly #lockAccount: string;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+    this.#lockAccount = lockAccount(executor);
+  }
+
+  async addPiece(key: UploadKey, { bytes, position, content }: NewPiece, at: number): Promise<AddPieceResult> {
+    const lockOfAccount = this.#lockAccount;
+    const lockOfPieces = this.#lock.bind(this);
+    const { accountId, sha256 } = key;
+    return this.#executor.transact(function* (): Work<AddPieceResult> {
+      // Without it, uploads that begin at the same time would not count each other.
+      yield* one(lockOfAccount, [accountId]);
+      const upload = yield* one<Row>(FIND, values(key));
+      if (upload && upload.bytes !== bytes) return "other_size";
+      if (upload) yield* change(TOUCH, [at, ...values(key)]);
+      else {
+        const total = yield* one<{ readonly uploads: number; readonly bytes: number }>(TOTAL, [accountId]);
+        if ((total?.uploads ?? 0) >= MAX_UPLOADS || (total?.bytes ?? 0) + bytes > MAX_UPLOADS_BYTES) return "too_many";
+        // Pieces of an earlier upload with this hash stay, if they were not removed yet.
+        yield* lockOfPieces();
+        yield* change(BEGIN, [accountId, sha256, bytes, at]);
+      }
+      if (upload?.is_complete !== 1) yield* change(ADD_PIECE, [accountId, sha256, position, content]);
+      return "added";
+    });
+  }
+
+  async completeUpload(key: UploadKey, at: number, audit?: AuditEntry): Promise<boolean> {
+    const lock = this.#lock.bind(this);
+    return this.#executor.transact(function* (): Work<boolean> {
+      yield* lock();
+      const upload = yield* one<Row>(FIND, values(key));
+      if (!upload || upload.received_bytes !== upload.bytes) return false;
+      if (upload.is_complete === 1) return true;
+      yield* change(COMPLETE, [at, ...values(key)]);
+      if (audit) yield* recordAudit(audit);
+      return true;
+    });
+  }
+
+  async removeIncomplete(key: UploadKey): Promise<void> {
+    await this.#executor.change(REMOVE_INCOMPLETE, values(key));
+  }
+
+  async findUpload(key: UploadKey): Promise<Upload | undefined> {
+    const row = await this.#executor.one<Row>(FIND, values(key));
+    return row && toUpload(row);
+  }
+
+  async listUploads(accountId: string): Promise<readonly Upload[]> {
+    return (await this.#executor.all<Row>(LIST, [accountId])).map(toUpload);
+  }
+
+  async useUpload(key: UploadKey, bytes: number, at: number): Promise<boolean> {
+    return (await this.#executor.change(USE, [at, ...values(key), bytes])) > 0;
+  }
+
+  async findForAsset(key: UploadKey, assetUuid: string): Promise<Upload | undefined> {
+    const row = await this.#executor.one<Row>(FIND_FOR_ASSET, [...values(key), assetUuid]);
+    return row && toUpload(row);
+  }
+
+  async readPiece(key: UploadKey, position: number): Promise<Uint8Array | undefined> {
+    const row = await this.#executor.one<{ readonly content: Uint8Array }>(READ_PIECE, [...values(key), position]);
+    return row?.content;
+  }
+
+  async removeUnused(before: number, limit: number, accountId?: string): Promise<number> {
+    if (accountId === undefined) return this.#executor.change(REMOVE_UNUSED, [before, limit]);
+    return this.#executor.change(REMOVE_UNUSED_OF_ACCOUNT, [before, limit, accountId]);
+  }
+
+  async removeUnusedPieces(limit: number): Promise<number> {
+    const lock = this.#lock.bind(this);
+    return this.#executor.transact(function* (): Work<number> {
+      yield* lock();
+      return yield* change(REMOVE_PIECES, [limit]);
+    });
+  }
+
+  *#lock(): Work<void> {
+    const lock = this.#executor.dialect.takeLock(LOCK_NUMBER);
+    if (lock) yield* all(lock);
+  }
+}
+
+function values({ accountId, sha256 }: UploadKey): Value[] {
+  return [accountId, sha256];
+}
+
+function toUpload(row: Row): Upload {
+  return {
+    accountId: row.account_id,
+    sha256: row.sha256,
+    bytes: row.bytes,
+    receivedBytes: row.received_bytes,
+    isComplete: row.is_complete === 1,
+    usedAt: row.used_at,
+  };
+}

@@ -1,0 +1,32 @@
+/** Contents of apps' files that are too large for a request, for the devices of an account to fetch. */
+export const UPLOADS = /* sql */ `
+  CREATE TABLE uploads (
+    account_id TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+    -- Of the bytes, which are compressed.
+    sha256 TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    is_complete INTEGER NOT NULL DEFAULT 0 CHECK (is_complete IN (0, 1)),
+    used_at INTEGER NOT NULL,
+    PRIMARY KEY (account_id, sha256)
+  ) STRICT;
+  CREATE INDEX uploads_by_use ON uploads (used_at);
+
+  -- Removed after their upload, a few at a time.
+  CREATE TABLE upload_pieces (
+    account_id TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    content BLOB NOT NULL,
+    PRIMARY KEY (account_id, sha256, position)
+  ) STRICT;
+
+  -- The uploads that the apps of a revision need.
+  CREATE TABLE revision_uploads (
+    fleet_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    sha256 TEXT NOT NULL,
+    PRIMARY KEY (fleet_id, number, sha256),
+    FOREIGN KEY (fleet_id, number) REFERENCES fleet_revisions (fleet_id, number) ON DELETE CASCADE
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX revision_uploads_by_sha256 ON revision_uploads (sha256);
+`;

@@ -1,0 +1,167 @@
+import { createHash } from "node:crypto";
+import { type AppFile, appFileSchema } from "../../protocol/apps/app-files.ts";
+import { type FileUpload, UPLOAD_PIECE_BYTES } from "../../protocol/apps/uploads.ts";
+import { EdgeError } from "../../protocol/errors/errors.ts";
+import { invalidRequest, type RequestIssue } from "../../protocol/errors/request-error.ts";
+import { unixNow } from "../../lib/clock.ts";
+import type { ServiceClock } from "../instances/service-clock.ts";
+import type { Command } from "../core/command.ts";
+import type { ByteRange } from "../releases/byte-range.ts";
+import type { AuditEntry } from "../store/audit.ts";
+import { MAX_UPLOADS, MAX_UPLOADS_BYTES, type Upload, type UploadKey, type UploadStore } from "../store/uploads.ts";
+
+/** The repository of uploads, whose blobs devices fetch. */
+export const UPLOAD_REPOSITORY = "uploads";
+
+/** One that was used so recently is about to be named by a request, in seconds. */
+const MIN_UNUSED_S = 3600;
+/** Removed in one transaction: overwriting them keeps others from writing meanwhile. */
+const MAX_REMOVED_AT_ONCE = 8;
+
+/** Contents of apps' files that accounts upload for their devices. */
+export class Uploads {
+  readonly #store: UploadStore;
+  readonly #clock: ServiceClock;
+  readonly #onFull: () => void;
+
+  /** @param onFull called when an account has as many uploads as it may */
+  constructor(store: UploadStore, clock: ServiceClock, onFull = (): void => {}) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#onFull = onFull;
+  }
+
+  /**
+   * Stores one piece of an upload. With the last one that is missing, the bytes are compared with the hash: then devices can fetch
+   * them, or they are removed. Errors: `QuotaExceeded`, `InvalidRequest`.
+   */
+  async addPiece(
+    key: UploadKey,
+    { number, bytes, content }: { readonly number: number; readonly bytes: number; readonly content: Uint8Array },
+    audit: AuditEntry,
+  ): Promise<Upload> {
+    requirePieceSize(number, bytes, content);
+    const piece = { bytes, position: number, content };
+    const at = unixNow(this.#clock);
+    let added = await this.#store.addPiece(key, piece, at);
+    if (added === "too_many" && (await this.#makeRoom(key.accountId, at)))
+      added = await this.#store.addPiece(key, piece, at);
+    if (added === "too_many") {
+      this.#onFull();
+      throw quotaError();
+    }
+    if (added === "other_size")
+      throw invalidRequest([{ path: "bytes", reason: "is not the size that this upload was begun with" }]);
+    const upload = await this.#store.findUpload(key);
+    if (!upload) throw new EdgeError("ServiceUnavailable", "The upload was removed meanwhile; send it again.");
+    return upload.isComplete || upload.receivedBytes < upload.bytes ? upload : await this.#complete(upload, audit);
+  }
+
+  /**
+   * Notes that a command uses its uploads, so that they stay. Error: `InvalidRequest` for one that the account does not have.
+   */
+  async use(accountId: string, uploads: readonly NamedUpload[]): Promise<void> {
+    const at = unixNow(this.#clock);
+    const issues: RequestIssue[] = [];
+    for (const { path, upload } of uploads) {
+      const isThere = await this.#store.useUpload({ accountId, sha256: upload.sha256 }, upload.bytes, at);
+      if (!isThere) issues.push({ path, reason: MISSING });
+    }
+    if (issues.length > 0) throw invalidRequest(issues);
+  }
+
+  /** Finds an upload for the device of an asset: one that a command which the device is carrying out names. */
+  findForDevice(key: UploadKey, assetUuid: string): Promise<Upload | undefined> {
+    return this.#store.findForAsset(key, assetUuid);
+  }
+
+  /** Reads bytes of an upload, piece by piece. Error: `NotFound`, if it is removed meanwhile. */
+  async *read(key: UploadKey, { first, last }: ByteRange): AsyncGenerator<Uint8Array> {
+    for (let position = Math.floor(first / UPLOAD_PIECE_BYTES); position * UPLOAD_PIECE_BYTES <= last; position++) {
+      const piece = await this.#store.readPiece(key, position);
+      if (!piece) throw new EdgeError("NotFound", "The upload was removed.");
+      const begin = position * UPLOAD_PIECE_BYTES;
+      yield piece.subarray(Math.max(0, first - begin), last + 1 - begin);
+    }
+  }
+
+  async #complete(upload: Upload, audit: AuditEntry): Promise<Upload> {
+    const hash = createHash("sha256");
+    for await (const piece of this.read(upload, { first: 0, last: upload.bytes - 1 })) hash.update(piece);
+    if (hash.digest("hex") !== upload.sha256) {
+      await this.#store.removeIncomplete(upload);
+      await this.#removePieces();
+      throw invalidRequest([{ path: "content_base64", reason: OTHER_HASH }]);
+    }
+    const isComplete = await this.#store.completeUpload(upload, unixNow(this.#clock), audit);
+    return { ...upload, isComplete };
+  }
+
+  /** Removes what the account does not need. Returns whether there was any. */
+  async #makeRoom(accountId: string, at: number): Promise<boolean> {
+    const removed = await this.#store.removeUnused(at - MIN_UNUSED_S, MAX_UPLOADS, accountId);
+    if (removed > 0) await this.#removePieces();
+    return removed > 0;
+  }
+
+  async #removePieces(): Promise<void> {
+    while ((await this.#store.removeUnusedPieces(MAX_REMOVED_AT_ONCE)) === MAX_REMOVED_AT_ONCE);
+  }
+}
+
+const OTHER_HASH = "the bytes of all pieces do not have the SHA-256 of the path; the upload was removed";
+const MISSING = "the service does not have this upload, or not all of it: PUT /v1/uploads/{sha256}/pieces/{number}";
+
+function requirePieceSize(number: number, bytes: number, content: Uint8Array): void {
+  const left = bytes - number * UPLOAD_PIECE_BYTES;
+  const wanted = Math.min(left, UPLOAD_PIECE_BYTES);
+  if (wanted <= 0)
+    throw invalidRequest([{ path: "number", reason: `an upload of ${bytes} bytes has no piece with this number` }]);
+  if (content.length === wanted) return;
+  const reason = `has ${content.length} bytes, and piece ${number} of ${bytes} bytes has ${wanted}`;
+  throw invalidRequest([{ path: "content_base64", reason }]);
+}
+
+function quotaError(): EdgeError {
+  const message =
+    `The account has as many uploads as it may, ${MAX_UPLOADS} or ${MAX_UPLOADS_BYTES / 1024 ** 2} MiB, ` +
+    "and deployments, revisions of fleets or uploads of the last hour need them.";
+  return new EdgeError("QuotaExceeded", message, {
+    quota: "uploads",
+    limit: MAX_UPLOADS,
+    limit_bytes: MAX_UPLOADS_BYTES,
+  });
+}
+
+export interface NamedUpload {
+  /** Where the request names it. */
+  readonly path: string;
+  readonly upload: FileUpload;
+}
+
+/** Returns the uploads that a command names. */
+export function uploadsOfCommand(command: Command): readonly NamedUpload[] {
+  switch (command.action) {
+    case "apply":
+      return command.spec.apps.flatMap(({ app }, index) => uploadsOfFiles(app.files, `apps[${index}].app.`));
+    case "deploy":
+    case "update":
+      return uploadsOfFiles((command.spec as { readonly files?: unknown }).files, "");
+    case "update_agent":
+    case "remove":
+    case "stop":
+    case "start":
+    case "restart":
+      return [];
+  }
+}
+
+/** Returns the uploads that the files of an app name. @param prefix of their paths */
+export function uploadsOfFiles(files: unknown, prefix: string): readonly NamedUpload[] {
+  if (!Array.isArray(files)) return [];
+  return files.flatMap((file: unknown, index) => {
+    const parsed = appFileSchema.safeParse(file);
+    const upload: AppFile["upload"] = parsed.success ? parsed.data.upload : undefined;
+    return upload ? [{ path: `${prefix}files[${index}].upload`, upload }] : [];
+  });
+}
