@@ -255,9 +255,10 @@ export class AlertWatcher implements AsyncDisposable {
 
   async #silencesOf(accountId: string, nowMs: number): Promise<readonly SilenceMatcher[]> {
     const silences = await this.#options.store.alertSettings.listSilences(accountId, nowMs);
-    return silences.map(({ conditions, selector, endsAtMs }) => ({
+    return silences.map(({ conditions, selector, asset, endsAtMs }) => ({
       conditions,
       terms: termsOfSelector(selector),
+      assetUuid: asset?.uuid,
       endsAtMs,
     }));
   }

@@ -19,6 +19,7 @@ interface SilenceOptions extends AccountOptions {
   readonly reason: string;
   readonly forS: string;
   readonly selector: string;
+  readonly asset?: string;
   readonly condition?: AlertCondition;
 }
 
@@ -49,6 +50,7 @@ export function addAlertsCommands(program: Command, context: CliContext): void {
     .requiredOption("--reason <text>", "why, for the others")
     .option("--for-s <seconds>", "how long", String(DEFAULT_SILENCE_S))
     .option("--selector <selector>", "of these assets alone", "*")
+    .addOption(new Option("--asset <asset>", "of this asset alone").conflicts("selector"))
     .addOption(new Option("--condition <condition>", "of this condition alone").choices(Object.keys(ALERT_CONDITIONS)))
     .action((options: SilenceOptions) =>
       runAdministration(
@@ -117,7 +119,7 @@ async function acknowledge(context: CliContext, store: Store, ids: readonly stri
 }
 
 async function silence(context: CliContext, store: Store, options: SilenceOptions) {
-  const { account, reason, forS, selector, condition } = options;
+  const { account, reason, forS, selector, asset: identifier, condition } = options;
   await requireAccount(store, account);
   const durationS = Number(forS);
   if (!Number.isInteger(durationS) || durationS < MIN_SILENCE_S || durationS > MAX_SILENCE_S)
@@ -131,12 +133,15 @@ async function silence(context: CliContext, store: Store, options: SilenceOption
   const endsAtMs = nowMs + durationS * 1000;
   const id = createId("sil_");
   const conditions = condition && [condition];
-  const about = { id, accountId: account, conditions, selector, reason };
-  const details = { reason, selector, conditions, until: Math.floor(endsAtMs / 1000) };
+  const asset = identifier === undefined ? undefined : await store.assets.findAsset(account, identifier);
+  if (identifier !== undefined && !asset) throw new ServiceCommandError(`the account has no asset ${identifier}`);
+  const about = { id, accountId: account, conditions, selector, asset, reason };
+  const details = { reason, selector, asset: asset?.name, conditions, until: Math.floor(endsAtMs / 1000) };
   const stored = await store.alertSettings.createSilence(
     { ...about, createdBy: commandOrigin(account).actor.id, createdAtMs: nowMs, endsAtMs },
     entryOf(context, options, "silence.created", details),
   );
+  if (stored === "no_asset") throw new ServiceCommandError("the asset was removed meanwhile");
   if (stored === "too_many") throw new ServiceCommandError("the account has as many silences as it may have");
   return { silence_id: id, until: Math.floor(endsAtMs / 1000) };
 }

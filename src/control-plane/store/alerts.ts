@@ -149,6 +149,8 @@ export interface Silence {
   readonly accountId: string;
   readonly conditions: readonly AlertCondition[] | undefined;
   readonly selector: string;
+  /** The only asset that it is about, with its name now; `undefined`: those that the selector matches. */
+  readonly asset: { readonly uuid: string; readonly name: string } | undefined;
   readonly reason: string;
   readonly createdBy: string;
   readonly createdAtMs: number;
@@ -210,7 +212,8 @@ export interface AlertSettingsStore {
   resealChannel(accountId: string, name: string, before: Uint8Array, after: Sealed): Promise<boolean>;
   /** Returns the silences that have not ended, those that end first before the others. */
   listSilences(accountId: string, nowMs: number): Promise<readonly Silence[]>;
-  createSilence(silence: Silence, audit: AuditEntry): Promise<Stored>;
+  /** `no_asset`: the asset was removed meanwhile. */
+  createSilence(silence: Silence, audit: AuditEntry): Promise<Stored | "no_asset">;
   /** Returns false if there is none that has not ended. */
   endSilence(accountId: string, id: string, nowMs: number, audit: AuditEntry): Promise<boolean>;
 }

@@ -20,6 +20,7 @@ const silenceSchema = z.looseObject({
   id: z.string(),
   reason: z.string(),
   selector: z.string(),
+  asset: z.looseObject({ id: z.string(), name: z.string() }).nullable(),
   conditions: z.array(z.string()).nullable(),
   created_by: z.string(),
   until: z.number(),

@@ -36,6 +36,7 @@ interface SilenceOptions {
   /** In seconds. */
   readonly for: number;
   readonly selector?: string;
+  readonly asset?: string;
   readonly condition?: readonly string[];
 }
 
@@ -115,25 +116,30 @@ export function addSilenceCommands(alerts: Command, io: Io): void {
     .requiredOption("--reason <text>", "why, for people")
     .requiredOption("--for <duration>", "how long, such as 90m, 24h or 7d", parseDuration)
     .option("--selector <selector>", "only about assets that match it (everything if not given)")
+    .addOption(new Option("--asset <asset>", "only about this asset").conflicts("selector"))
     .option("--condition <condition>", "only of this condition (repeatable)", collect(parseCondition))
-    .action(async ({ reason, for: seconds, selector, condition }: SilenceOptions, command: Command) => {
+    .action(async ({ reason, for: seconds, selector, asset, condition }: SilenceOptions, command: Command) => {
       const context = createContext(io, command);
       const until = Math.floor(io.clock.now() / 1000) + seconds;
-      const silence = await createSilence(await connect(context), { reason, until, selector, conditions: condition });
+      const body = { reason, until, selector, asset, conditions: condition };
+      const silence = await createSilence(await connect(context), body);
       context.printer.result(silence, () => sanitizeLine(`${silence.id} until ${formatTime(silence.until)} UTC.`));
     });
   const list = alerts.command("silences").description("list the silences that have not ended");
-  addPagingOptions(list).action(async (options: PagingOptions, command: Command) => {
-    const context = createContext(io, command);
-    const { printer } = context;
-    const client = await connect(context);
-    const { items, next } = await listPages(options, async (position) => {
-      const page = await listSilences(client, position);
-      return { items: page.silences, next: page.next_cursor };
+  addPagingOptions(list)
+    .option("--asset <asset>", "only those that silence this asset")
+    .action(async (options: PagingOptions & { readonly asset?: string }, command: Command) => {
+      const context = createContext(io, command);
+      const { printer } = context;
+      const client = await connect(context);
+      const { asset } = options;
+      const { items, next } = await listPages(options, async (position) => {
+        const page = await listSilences(client, { asset, ...position });
+        return { items: page.silences, next: page.next_cursor };
+      });
+      printer.result({ silences: items, next_cursor: next }, () => renderSilences(items, printer.theme, printer.width));
+      noteMorePages(printer, next);
     });
-    printer.result({ silences: items, next_cursor: next }, () => renderSilences(items, printer.theme, printer.width));
-    noteMorePages(printer, next);
-  });
   alerts
     .command("end-silence")
     .description("end a silence before its time")

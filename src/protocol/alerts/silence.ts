@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { selectorSchema } from "../fleets/selector.ts";
+import { pageQuerySchema } from "../people/users.ts";
 import { displayText } from "../values/sanitized-text.ts";
 import { unixSeconds } from "../values/scalars.ts";
 import { alertConditionSchema } from "./condition-schemas.ts";
@@ -14,6 +15,7 @@ export const silenceReasonSchema = displayText(1, 256).meta({
 });
 const selector = selectorSchema.meta({ description: "Assets; alerts about anything else are silenced by `*` alone." });
 const conditions = z.array(alertConditionSchema).min(1).max(50);
+const identifier = z.string().min(1).max(128);
 
 /** Body of Create Silence. */
 export const silenceCreationSchema = z
@@ -21,7 +23,15 @@ export const silenceCreationSchema = z
     reason: silenceReasonSchema,
     until: unixSeconds("When it ends, from a minute to 366 days from now."),
     selector: selector.default("*"),
+    asset: identifier.optional().meta({
+      description:
+        "Only this asset, by any of its identifiers, in place of a selector. The silence ends with the asset.",
+    }),
     conditions: conditions.optional().meta({ description: "Absent: all of them." }),
+  })
+  .refine((silence) => silence.asset === undefined || silence.selector === "*", {
+    path: ["asset"],
+    message: "and a selector exclude each other",
   })
   .meta({
     id: "SilenceCreation",
@@ -34,6 +44,13 @@ export const silenceSchema = z
     id: z.string().meta({ description: "Id of the silence." }),
     reason: silenceReasonSchema,
     selector,
+    asset: z
+      .strictObject({
+        id: z.string().meta({ description: "Its UUID." }),
+        name: z.string().meta({ description: "Its name now." }),
+      })
+      .nullable()
+      .meta({ description: "The only asset that it is about; `null`: those that the selector matches." }),
     conditions: conditions.nullable().meta({ description: "`null`: all of them." }),
     created_at: unixSeconds("When it was created."),
     created_by: z.string().meta({ description: "Who created it." }),
@@ -41,6 +58,13 @@ export const silenceSchema = z
   })
   .meta({ id: "Silence" });
 export type SilenceBody = z.output<typeof silenceSchema>;
+
+/** Query of List Silences. */
+export const silenceListQuerySchema = pageQuerySchema.extend({
+  asset: identifier.optional().meta({
+    description: "Only those that silence the asset with this identifier: by name, by its tags, or with all others.",
+  }),
+});
 
 export const silenceListSchema = z
   .strictObject({

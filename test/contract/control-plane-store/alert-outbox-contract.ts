@@ -128,6 +128,7 @@ export function alertOutboxContract(harness: StoreHarness): void {
             accountId: ACCOUNT,
             conditions: undefined,
             selector: "*",
+            asset: undefined,
             reason: "works",
             createdBy: "Ada",
             createdAtMs,
@@ -148,6 +149,7 @@ export function alertOutboxContract(harness: StoreHarness): void {
         accountId: ACCOUNT,
         conditions: ["disk_low" as const],
         selector: "role=van",
+        asset: undefined,
         reason: "works",
         createdBy: "Ada",
         createdAtMs: NOW,
@@ -159,6 +161,23 @@ export function alertOutboxContract(harness: StoreHarness): void {
       expect(await alertSettings.endSilence(STRANGER, "sil_1", NOW, audit("silence.ended"))).toBe(false);
       expect(await alertSettings.endSilence(ACCOUNT, "sil_1", NOW, audit("silence.ended"))).toBe(true);
       expect(await alertSettings.endSilence(ACCOUNT, "sil_1", NOW, audit("silence.ended"))).toBe(false);
+    });
+
+    test("a silence of one asset has its name now, and goes with it", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alertSettings, assets } = store;
+      const { uuid, name } = await register(store, someAsset());
+      const about = { accountId: ACCOUNT, conditions: undefined, selector: "*", reason: "works", createdBy: "Ada" };
+      const silence = { ...about, id: "sil_1", asset: { uuid, name: "" }, createdAtMs: NOW, endsAtMs: NOW + 100 };
+      expect(await alertSettings.createSilence(silence, audit("silence.created"))).toBe("stored");
+      const listed = () => alertSettings.listSilences(ACCOUNT, NOW);
+      expect(await listed()).toEqual([{ ...silence, asset: { uuid, name } }]);
+      const others = { ...silence, id: "sil_2", asset: undefined };
+      expect(await alertSettings.createSilence(others, audit("silence.created"))).toBe("stored");
+      await assets.removeAsset(uuid);
+      expect(await listed()).toEqual([others]);
+      expect(await alertSettings.createSilence({ ...silence, id: "sil_3" }, audit("silence.created"))).toBe("no_asset");
+      expect(await listed()).toEqual([others]);
     });
 
     test("channels of other keys are sealed again, and the key that seals one is in use", async () => {

@@ -129,6 +129,27 @@ it("the pages of the account and of an asset show open alerts, and what was sent
   await page.getByRole("heading", { name: "Open alerts" }).waitFor();
   await rows("Open alerts").locator("strong").waitFor();
   expect(await lookAtAll(page, "alerts-asset")).toEqual([]);
+  await page.setViewportSize(DESK);
+  // Of the alert, for this asset and condition alone; of the page, for all that is the matter with the asset.
+  const { send } = alerts;
+  const dialog = page.getByRole("dialog", { name: "Silence alerts" });
+  for (const [button, conditions] of [
+    ["Silence Device offline", ["device_offline"]],
+    ["Silence alerts", null],
+  ] as const) {
+    await page.getByRole("button", { name: button }).click();
+    await dialog.getByText("Only Pump house 4, not other assets").waitFor();
+    await dialog.getByLabel("Reason").fill(`Works: ${button}`);
+    expect(await lookAtAll(page, "alerts-silence-asset")).toEqual([]);
+    await page.setViewportSize(DESK);
+    await dialog.getByRole("button", { name: "Silence", exact: true }).click();
+    await dialog.waitFor({ state: "hidden" });
+    await page.getByText(`Works: ${button}`).waitFor();
+    const { silences } = await send("GET", "/v1/silences");
+    expect(silences).toMatchObject([{ conditions, asset: { name: "Pump house 4" } }]);
+    await page.getByRole("button", { name: "End now" }).click();
+    await page.getByText("Alerts of this asset are silenced").waitFor({ state: "detached" });
+  }
   await open("/overview");
   await rows("Open alerts").filter({ hasText: "5 assets" }).getByText("Device offline").first().waitFor();
   expect(await lookAtAll(page, "alerts-overview")).toEqual([]);

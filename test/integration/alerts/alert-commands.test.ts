@@ -113,6 +113,15 @@ test("alerts are listed and acknowledged, and silenced for a time", async () => 
   expect(await parsed("deliveries", ...of)).toEqual([]);
   const silence = ["silence", "--reason", "works", "--for-s", "600", "--condition", "disk_low", ...of];
   expect(await parsed(...silence)).toMatchObject({ silence_id: expect.stringMatching(/^sil_/) as string });
+  const added = ["asset", "add", "--account", account, "--serial-number", "PUMP-1", "--data-dir", dataDir, "--json"];
+  expect((await edgeControl(...added)).code).toBe(0);
+  expect(await parsed("silence", "--reason", "works", "--asset", "PUMP-1", ...of)).toHaveProperty("silence_id");
+  expect((await command("silence", "--reason", "x", "--asset", "nowhere", ...of)).stderr).toContain("no asset nowhere");
+  {
+    await using store = openStore(prepareDataDir(dataDir).database);
+    const silences = await store.alertSettings.listSilences(account, Date.now());
+    expect(new Set(silences.map(({ asset }) => asset?.name))).toEqual(new Set(["PUMP-1", undefined]));
+  }
   expect((await command("silence", "--reason", "x", "--for-s", "1", ...of)).stderr).toContain(
     "--for-s must be from 60",
   );

@@ -32,7 +32,7 @@ const silence = async (
 ): Promise<string> => {
   const nowMs = rig.clock.now();
   const id = `sil_${selector}`;
-  const about = { conditions: undefined, selector, reason: "Works", createdBy: "Ada" };
+  const about = { conditions: undefined, selector, asset: undefined, reason: "Works", createdBy: "Ada" };
   const created = { id, accountId, ...about, createdAtMs: nowMs, endsAtMs: nowMs + minutes * MINUTE };
   expect(await store.alertSettings.createSilence(created, someAudit("silence.created", accountId))).toBe("stored");
   return id;

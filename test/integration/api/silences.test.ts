@@ -32,6 +32,7 @@ test("a silence is created, listed to its own account until it is ended, and is 
     id: expect.stringMatching(/^sil_[0-9a-f]{24}$/) as string,
     reason: "Pump",
     selector: "site=7",
+    asset: null,
     conditions: ["disk_low"],
     created_at: NOW,
     created_by: expect.any(String) as string,
@@ -81,9 +82,42 @@ test.each([
   [{ conditions: [] }, "conditions"],
   [{ conditions: ["none"] }, "conditions"],
   [{ for_s: 60 }, "for_s"],
+  [{ asset: "" }, "asset"],
+  [{ asset: "GW-1", selector: "site=7" }, "exclude each other"],
 ])("%j is refused by its name", async (fields, name) => {
   const { status, body } = await create(fields);
   expect([status, JSON.stringify(body)]).toEqual([422, expect.stringContaining(name)]);
+});
+
+test("one asset is silenced by any of its identifiers, and its silences are listed by them", async () => {
+  const own = await control.account();
+  const client = apiClient(control, own);
+  const pump = await control.asset(own, { serialNumber: "PUMP-1", name: "Pump house" });
+  const other = await control.asset(own, { serialNumber: "PUMP-2" });
+  expect((await client.patch(`/v1/assets/${other.uuid}/tags`, { site: "7" })).status).toBe(200);
+  const { status, body } = await create({ reason: "Pump", asset: "PUMP-1" }, client);
+  expect([status, body["asset"], body["selector"]]).toEqual([201, { id: pump.uuid, name: "Pump house" }, "*"]);
+  await create({ reason: "Site", selector: "site=7" }, client);
+  await create({ reason: "Everything", conditions: ["disk_low"] }, client);
+  const of = async (identifier: string) => {
+    const { body: list } = await client.get(`/v1/silences?asset=${identifier}`);
+    return (list["silences"] as { reason: string }[]).map(({ reason }) => reason).toSorted();
+  };
+  expect([await of(pump.uuid), await of("PUMP-1")]).toEqual([
+    ["Everything", "Pump"],
+    ["Everything", "Pump"],
+  ]);
+  expect([await of("PUMP-2"), await of("NOWHERE")]).toEqual([["Everything", "Site"], []]);
+  // Not another account's.
+  const refused = [await create({ asset: "PUMP-1" }), await create({ asset: "NOWHERE" }, client)];
+  expect(refused.map(({ status: code, body: { code: name } }) => [code, name])).toEqual([
+    [404, "AssetNotFound"],
+    [404, "AssetNotFound"],
+  ]);
+  const { body: log } = await client.get(`/v1/audit?action=silence.&asset=${pump.uuid}`);
+  expect(log["entries"]).toMatchObject([{ action: "silence.created", details: { asset: "Pump house" } }]);
+  expect((await client.delete(`/v1/assets/${pump.uuid}`)).status).toBeLessThan(300);
+  expect(await reasons(client)).not.toContain("Pump");
 });
 
 test("an account has a maximum of silences that have not ended", async () => {
@@ -96,7 +130,14 @@ test("an account has a maximum of silences that have not ended", async () => {
     source: undefined,
   };
   const audit = { ...entry, action: "silence.created", assetUuid: "", app: "", outcome: "ok", details: {} } as const;
-  const about = { conditions: undefined, selector: "*", reason: "x", createdBy: "test", accountId: many.accountId };
+  const about = {
+    conditions: undefined,
+    selector: "*",
+    asset: undefined,
+    reason: "x",
+    createdBy: "test",
+    accountId: many.accountId,
+  };
   for (let at = 0; at < MAX_SILENCES; at++) {
     const ends = { createdAtMs: NOW * 1000, endsAtMs: (NOW + 120) * 1000 };
     await control.store.alertSettings.createSilence({ ...about, ...ends, id: `sil_${at}` }, audit);

@@ -63,6 +63,12 @@ test("alerts are listed, acknowledged one by one or as a group, and silenced unt
   expect((await r.run(["silences"])).stdout).toMatch(new RegExp(`\n${id} .*disk_low, drifted .*Works\n$`));
   expect((await r.run(["end-silence", id])).stdout).toBe(`${id} has ended.\n`);
   expect((await r.run(["silences"])).stdout).toBe("No silences.\n");
+  const { asset } = await r.control.asset(r.account, { name: "Pump house" });
+  const { name: pump, serialNumber: serial } = asset;
+  expect((await r.run(["silence", "--reason", "Pump", "--for", "1h", "--asset", serial])).code).toBe(0);
+  expect((await r.run(["silences", "--asset", serial])).stdout).toMatch(new RegExp(`\\n.* ${pump} +all .*Pump\\n$`));
+  expect((await r.run(["silence", "--reason", "x", "--for", "1h", "--asset", serial, "--selector", "*"])).code).toBe(2);
+  expect((await r.run(["silence", "--reason", "x", "--for", "1h", "--asset", "nowhere"])).code).toBe(4);
   expect((await r.run(["silence", "--reason", "x", "--for", "1s"])).code).toBe(2);
   expect((await r.run(["silence", "--reason", "x", "--for", "1h", "--condition", "none"])).code).toBe(2);
 });

@@ -52,7 +52,7 @@ export async function groupAlert(control: ControlPlane, { accountId }: TestAccou
 export async function silence(control: ControlPlane, { accountId }: TestAccount): Promise<string> {
   const id = createId("sil_");
   const nowMs = Math.floor(Date.now());
-  const about = { conditions: undefined, selector: "*", reason: "Works", createdBy: "Ada" };
+  const about = { conditions: undefined, selector: "*", asset: undefined, reason: "Works", createdBy: "Ada" };
   const created = { id, accountId, ...about, createdAtMs: nowMs, endsAtMs: nowMs + 3_600_000 };
   await control.store.alertSettings.createSilence(created, { ...someAudit("silence.created"), accountId });
   return id;

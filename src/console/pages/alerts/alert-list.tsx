@@ -17,7 +17,7 @@ import { State } from "../../parts/state.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { type AlertGroup, apart, groupAlerts } from "./alert-groups.ts";
 import classes from "./alerts.module.css";
-import { SilenceDialog } from "./silence-dialog.tsx";
+import { type Silenced, SilenceDialog } from "./silence-dialog.tsx";
 
 /** Subjects that a group names at first. */
 const NAMED = 3;
@@ -187,6 +187,11 @@ const WHY: Column<AlertGroup> = {
   },
 };
 
+/** A group of one asset is silenced for that alone, unless the person says otherwise. */
+function silencedOf({ condition, alerts: [first, ...others] }: AlertGroup): Silenced {
+  return { condition, asset: others.length === 0 && first?.subject.kind === "asset" ? first.subject : undefined };
+}
+
 interface Props {
   readonly label: string;
   readonly alerts: readonly Alert[];
@@ -210,7 +215,7 @@ export function AlertTable({
   max = Infinity,
 }: Props): ReactNode {
   const mayManage = usePermission("alerts.manage");
-  const [silenced, setSilenced] = useState<AlertGroup>();
+  const [silenced, setSilenced] = useState<Silenced>();
   const actions: Column<AlertGroup> = {
     header: "Actions",
     hidesHeader: true,
@@ -231,7 +236,7 @@ export function AlertTable({
             }
           />
         )}
-        <Button size="xs" variant="default" onClick={() => setSilenced(group)}>
+        <Button size="xs" variant="default" onClick={() => setSilenced(silencedOf(group))}>
           Silence<span className="visually-hidden"> {conditionTitle(group.condition)}</span>
         </Button>
       </Group>
@@ -247,7 +252,7 @@ export function AlertTable({
         rows={groups}
         keyOf={({ key }) => key}
       />
-      <SilenceDialog condition={silenced?.condition} onClose={() => setSilenced(undefined)} />
+      <SilenceDialog silenced={silenced} onClose={() => setSilenced(undefined)} />
     </>
   );
 }

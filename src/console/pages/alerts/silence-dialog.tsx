@@ -8,6 +8,7 @@ import { serverNow } from "../../api/reachability.ts";
 import { conditionTitle } from "../../parts/alert-words.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Form } from "../../parts/form.tsx";
+import { SafeText } from "../../parts/safe-text.tsx";
 
 const HOUR_S = 3600;
 const LENGTHS = [
@@ -19,29 +20,37 @@ const LENGTHS = [
   { value: "until", label: "until a time of mine" },
 ];
 
+/** What a silence is proposed for. */
+export interface Silenced {
+  /** Absent: every condition of the asset. */
+  readonly condition?: AlertCondition;
+  /** Absent: assets with some tags. */
+  readonly asset?: { readonly id: string; readonly name: string } | undefined;
+}
+
 interface Props {
-  /** What is to be silenced; closed without. */
-  readonly condition: AlertCondition | undefined;
+  /** Closed without. */
+  readonly silenced: Silenced | undefined;
   readonly onClose: () => void;
 }
 
-/** Asks for how long, and why, nothing is to be told of a condition. */
-export function SilenceDialog({ condition, onClose }: Props): ReactNode {
+/** Asks for how long, and why, nothing is to be told of some alerts. */
+export function SilenceDialog({ silenced, onClose }: Props): ReactNode {
   return (
-    <Dialog isOpen={condition !== undefined} onClose={onClose} label="Silence alerts">
-      {condition && <SilenceForm condition={condition} onDone={onClose} />}
+    <Dialog isOpen={silenced !== undefined} onClose={onClose} label="Silence alerts">
+      {silenced && <SilenceForm {...silenced} onDone={onClose} />}
     </Dialog>
   );
 }
 
-interface FormProps {
-  readonly condition: AlertCondition;
+interface FormProps extends Silenced {
   readonly onDone: () => void;
 }
 
-function SilenceForm({ condition, onDone }: FormProps): ReactNode {
-  const isOfAssets = ALERT_CONDITIONS[condition].subject === "asset";
-  const [isOnlyThis, setOnlyThis] = useState(true);
+function SilenceForm({ condition, asset, onDone }: FormProps): ReactNode {
+  const isOfAssets = condition === undefined || ALERT_CONDITIONS[condition].subject === "asset";
+  const [isOnlyThis, setOnlyThis] = useState(condition !== undefined);
+  const [isOnlyAsset, setOnlyAsset] = useState(asset !== undefined);
   // No default for assets: all of them are rarely meant.
   const [selector, setSelector] = useState(isOfAssets ? "" : "*");
   const [length, setLength] = useState(String(HOUR_S));
@@ -57,8 +66,8 @@ function SilenceForm({ condition, onDone }: FormProps): ReactNode {
             length === "until"
               ? Math.floor(new Date(until).getTime() / 1000)
               : Math.floor(serverNow() / 1000) + Number(length),
-          selector,
-          ...(isOnlyThis && { conditions: [condition] }),
+          ...(asset && isOnlyAsset ? { asset: asset.id } : { selector }),
+          ...(condition && isOnlyThis && { conditions: [condition] }),
         },
       }),
     onSuccess: async () => {
@@ -71,19 +80,34 @@ function SilenceForm({ condition, onDone }: FormProps): ReactNode {
       action="Silence"
       isPending={silence.isPending}
       error={silence.error}
-      canSubmit={reason.trim() !== "" && selector.trim() !== "" && (length !== "until" || until !== "")}
+      canSubmit={
+        reason.trim() !== "" && (isOnlyAsset || selector.trim() !== "") && (length !== "until" || until !== "")
+      }
       onSubmit={() => silence.mutate()}
     >
       <Text size="sm">
         Nothing is told of these alerts until the silence ends; what still fires then is told then. The alerts stay in
         the list.
       </Text>
-      <Checkbox
-        label={`Only “${conditionTitle(condition)}”, not every condition`}
-        checked={isOnlyThis}
-        onChange={({ currentTarget }) => setOnlyThis(currentTarget.checked)}
-      />
-      {isOfAssets && (
+      {condition && (
+        <Checkbox
+          label={`Only “${conditionTitle(condition)}”, not every condition`}
+          checked={isOnlyThis}
+          onChange={({ currentTarget }) => setOnlyThis(currentTarget.checked)}
+        />
+      )}
+      {asset && (
+        <Checkbox
+          label={
+            <>
+              Only <SafeText text={asset.name} max={120} />, not other assets
+            </>
+          }
+          checked={isOnlyAsset}
+          onChange={({ currentTarget }) => setOnlyAsset(currentTarget.checked)}
+        />
+      )}
+      {isOfAssets && !isOnlyAsset && (
         <TextInput
           label="Assets"
           description="Those with these tags, or * for all of the account."

@@ -1,6 +1,7 @@
-import { Code, Text } from "@mantine/core";
+import { Anchor, Code, Text } from "@mantine/core";
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { Link } from "react-router";
 import type { Silence } from "../../../protocol/api-types.ts";
 import { call } from "../../api/client.ts";
 import { toFailure } from "../../api/failure.ts";
@@ -20,11 +21,15 @@ const COLUMNS: readonly Column<Silence>[] = [
   { header: "Reason", renderCell: ({ reason }) => <SafeText text={reason} max={256} /> },
   {
     header: "Alerts",
-    renderCell: ({ conditions, selector }) => (
+    renderCell: ({ conditions, selector, asset }) => (
       <>
         {conditions === null ? "every condition" : conditions.map(conditionTitle).join(", ")}
         <Text size="xs" c="dimmed" component="div">
-          {selector === "*" ? (
+          {asset !== null ? (
+            <Anchor component={Link} to={`/assets/${encodeURIComponent(asset.id)}`} inherit underline="always">
+              <SafeText text={asset.name} max={120} />
+            </Anchor>
+          ) : selector === "*" ? (
             "all assets"
           ) : (
             <>
@@ -91,7 +96,8 @@ export function Silences(): ReactNode {
   );
 }
 
-function EndButton({ silence: { id, reason } }: { readonly silence: Silence }): ReactNode {
+/** Ends a silence before its time. */
+export function EndButton({ silence: { id, reason } }: { readonly silence: Silence }): ReactNode {
   const client = useQueryClient();
   const end = useMutation({
     mutationFn: () => call("DELETE /v1/silences/{silence_id}", { path: { silence_id: id } }),

@@ -15,7 +15,7 @@ import { PageTitle } from "../../parts/page-title.tsx";
 import { Reason } from "../../parts/reason.tsx";
 import { AcceptanceBanner } from "./acceptance-banner.tsx";
 import { AppsTab } from "./apps-tab.tsx";
-import { AssetAlerts } from "./asset-alerts.tsx";
+import { AssetAlerts, SilenceAsset, SilenceBanner } from "./asset-alerts.tsx";
 import { Tabs } from "../../parts/tabs.tsx";
 
 /** A report may be this old by rounding, in seconds. */
@@ -140,6 +140,7 @@ function OneAsset({ asset }: { readonly asset: Asset }): ReactNode {
         heading={<SafeText text={asset.name} max={200} />}
         actions={
           <>
+            <SilenceAsset asset={asset} />
             {mayEnrol && (
               <Button
                 component={Link}
@@ -175,6 +176,7 @@ function OneAsset({ asset }: { readonly asset: Asset }): ReactNode {
       </Group>
       <AcceptanceBanner asset={asset} />
       <HoldBanner assetId={asset.uuid} />
+      <SilenceBanner assetId={asset.uuid} />
       <AssetAlerts assetId={asset.uuid} />
       <Tabs
         label="Parts of the asset"

@@ -5,14 +5,17 @@ import {
   type SilenceBody,
   silenceCreationSchema,
   type SilenceList,
+  silenceListQuerySchema,
   silenceListSchema,
   silenceSchema,
 } from "../../../protocol/alerts/silence.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { invalidRequest } from "../../../protocol/errors/request-error.ts";
-import { pageQuerySchema } from "../../../protocol/people/users.ts";
 import { createId } from "../../accounts/secrets.ts";
+import { silencesSubject } from "../../core/alerts/grouping.ts";
+import { termsOfSelector } from "../../core/selector-terms.ts";
 import { MAX_SILENCES, type Silence } from "../../store/alerts.ts";
+import { findAsset } from "../asset-resource.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
@@ -32,20 +35,39 @@ export function listSilences(api: Api, { store, clock }: ApiContext): void {
         summary: "List Silences",
         description: "The silences of the account that have not ended, the oldest first.",
         tags: ["Alerts"],
-        querystring: pageQuerySchema,
+        querystring: silenceListQuerySchema,
         response: { 200: json("One page of silences.", silenceListSchema), ...errors() },
       },
     },
     async (request): Promise<SilenceList> => {
-      const silences = await store.alertSettings.listSilences(accountOf(request), Math.floor(clock.now()));
+      const { asset, ...page } = request.query;
+      const accountId = accountOf(request);
+      const all = await store.alertSettings.listSilences(accountId, Math.floor(clock.now()));
+      const silences = asset === undefined ? all : await ofAsset(store, accountId, asset, all);
       const listed = silences.map((silence) =>
         Object.assign({ createdAt: Math.floor(silence.createdAtMs / 1000) }, silence),
       );
       // The store has those that end first before the others.
       listed.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
-      const { items, nextCursor } = pageOf(listed, request.query);
+      const { items, nextCursor } = pageOf(listed, page);
       return { silences: items.map(toBody), next_cursor: nextCursor };
     },
+  );
+}
+
+/** Returns the silences that take the asset. What is no asset has none. */
+async function ofAsset(
+  { assets, assetSettings }: ApiContext["store"],
+  accountId: string,
+  identifier: string,
+  silences: readonly Silence[],
+): Promise<readonly Silence[]> {
+  const found = await assets.findAsset(accountId, identifier);
+  if (!found) return [];
+  const { uuid: id, name, type } = found;
+  const subject = { kind: "asset", id, name, type, tags: await assetSettings.readTags(id) } as const;
+  return silences.filter(({ asset, selector }) =>
+    silencesSubject({ assetUuid: asset?.uuid, terms: termsOfSelector(selector) }, subject),
   );
 }
 
@@ -62,28 +84,32 @@ export function createSilence(api: Api, { store, clock }: ApiContext): void {
           "then is told then. That something is over is always told.",
         tags: ["Alerts"],
         body: silenceCreationSchema,
-        response: { 201: json("The silence.", silenceSchema), ...errorsWithBody("QuotaExceeded") },
+        response: { 201: json("The silence.", silenceSchema), ...errorsWithBody("AssetNotFound", "QuotaExceeded") },
       },
     },
     async (request, reply): Promise<SilenceBody> => {
-      const { reason, until, selector, conditions } = request.body;
+      const { reason, until, selector, asset: identifier, conditions } = request.body;
       const nowMs = Math.floor(clock.now());
       const forS = until - nowMs / 1000;
       if (forS < MIN_SILENCE_S || forS > MAX_SILENCE_S)
         throw invalidRequest([{ path: "until", reason: "is not from a minute to 366 days from now" }]);
+      const asset = identifier === undefined ? undefined : await findAsset(store, request, identifier);
       const silence: Silence = {
         id: createId("sil_"),
         accountId: accountOf(request),
         conditions: conditions && [...new Set(conditions)],
         selector,
+        asset: asset && { uuid: asset.uuid, name: asset.name },
         reason,
         createdBy: nameOf(request),
         createdAtMs: nowMs,
         endsAtMs: until * 1000,
       };
-      const details = { reason, selector, conditions: silence.conditions, until };
-      const audit = auditOf(request, clock, { action: "silence.created", subject: subjectOf(silence), details });
-      if ((await store.alertSettings.createSilence(silence, audit)) === "too_many") {
+      const details = { reason, selector, asset: asset?.name, conditions: silence.conditions, until };
+      const audit = auditOf(request, clock, { action: "silence.created", ...aboutOf(silence), details });
+      const stored = await store.alertSettings.createSilence(silence, audit);
+      if (stored === "no_asset") throw new EdgeError("AssetNotFound");
+      if (stored === "too_many") {
         throw new EdgeError(
           "QuotaExceeded",
           `The account has ${MAX_SILENCES} silences; end some that are not needed.`,
@@ -122,7 +148,7 @@ export function endSilence(api: Api, { store, clock }: ApiContext): void {
       const { silence_id: id } = request.params;
       const nowMs = Math.floor(clock.now());
       const found = (await store.alertSettings.listSilences(accountId, nowMs)).find((silence) => silence.id === id);
-      const audit = found && auditOf(request, clock, { action: "silence.ended", subject: subjectOf(found) });
+      const audit = found && auditOf(request, clock, { action: "silence.ended", ...aboutOf(found) });
       if (!audit || !(await store.alertSettings.endSilence(accountId, id, nowMs, audit)))
         throw new EdgeError("SilenceNotFound");
       return reply.code(204).send();
@@ -130,15 +156,17 @@ export function endSilence(api: Api, { store, clock }: ApiContext): void {
   );
 }
 
-function subjectOf({ id, reason }: Silence) {
-  return { kind: "silence", id, name: reason };
+/** Returns what an entry of the audit log is about. */
+function aboutOf({ id, reason, asset }: Silence) {
+  return { subject: { kind: "silence", id, name: reason }, ...(asset && { assetUuid: asset.uuid }) };
 }
 
-function toBody({ id, conditions, selector, reason, createdBy, createdAtMs, endsAtMs }: Silence): SilenceBody {
+function toBody({ id, conditions, selector, asset, reason, createdBy, createdAtMs, endsAtMs }: Silence): SilenceBody {
   return {
     id,
     reason,
     selector,
+    asset: asset ? { id: asset.uuid, name: asset.name } : null,
     conditions: conditions === undefined ? null : [...conditions],
     created_at: Math.floor(createdAtMs / 1000),
     created_by: createdBy,

@@ -1,7 +1,7 @@
 import type { AlertCondition, AlertSeverity } from "../../../protocol/alerts/condition.ts";
 import type { AlertRouteBody } from "../../../protocol/alerts/settings.ts";
 import type { SelectorTerm } from "../../../protocol/fleets/selector.ts";
-import type { OpenAlert } from "./alert.ts";
+import type { AlertSubject, OpenAlert } from "./alert.ts";
 import { GROUP_WINDOW_MS, takesSubject } from "./evaluate.ts";
 import { quietUntilMs } from "./quiet-hours.ts";
 
@@ -22,6 +22,8 @@ export interface AlertRoute extends Omit<AlertRouteBody, "selector"> {
 export interface SilenceMatcher {
   readonly conditions: readonly AlertCondition[] | undefined;
   readonly terms: readonly SelectorTerm[];
+  /** The only asset that it takes; `undefined`: what the terms take. */
+  readonly assetUuid: string | undefined;
   readonly endsAtMs: number;
 }
 
@@ -53,11 +55,21 @@ export function silencedUntilMs(
   nowMs: number,
 ): number | undefined {
   let untilMs: number | undefined;
-  for (const { conditions, terms, endsAtMs } of silences) {
+  for (const silence of silences) {
+    const { conditions, endsAtMs } = silence;
     if (endsAtMs <= (untilMs ?? nowMs) || conditions?.includes(condition) === false) continue;
-    if (takesSubject(terms, subject)) untilMs = endsAtMs;
+    if (silencesSubject(silence, subject)) untilMs = endsAtMs;
   }
   return untilMs;
+}
+
+/** Whether a silence is about the subject, whatever the condition is. */
+export function silencesSubject(
+  { assetUuid, terms }: Pick<SilenceMatcher, "assetUuid" | "terms">,
+  subject: AlertSubject,
+): boolean {
+  if (assetUuid === undefined) return takesSubject(terms, subject);
+  return subject.kind === "asset" && subject.id === assetUuid;
 }
 
 function takesAlert(route: AlertRoute, alert: OpenAlert, nowMs: number): boolean {

@@ -134,7 +134,7 @@ export const AUDIT_ACTIONS = {
   // Names alone, such as `routes.night` and `channels.ops`: neither addresses nor secrets.
   "alert_settings.changed": { changed: "texts", removed: "texts" },
   "alert_channel.tested": { delivered: "flag", answer: "text" },
-  "silence.created": { reason: "text", selector: "text", conditions: "texts", until: "number" },
+  "silence.created": { reason: "text", selector: "text", asset: "text", conditions: "texts", until: "number" },
   "silence.ended": {},
   "rollout.priced": { fleet: "text", revision: "number", targets: "number" },
   // A read that was refused: reads that are not are no entries.

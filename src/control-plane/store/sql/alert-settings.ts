@@ -44,11 +44,15 @@ const REMOVE_CHANNEL = "DELETE FROM alert_channels WHERE account_id = ? AND name
 const LIST_OTHER_KEYS = `SELECT ${CHANNEL_COLUMNS} FROM alert_channels WHERE key_id < ?1 OR key_id > ?1 LIMIT ?2`;
 const RESEAL = "UPDATE alert_channels SET key_id = ?, sealed = ? WHERE account_id = ? AND name = ? AND sealed = ?";
 const LIST_SILENCES = /* sql */ `
-  SELECT id, account_id, conditions, selector, reason, created_by, created_at_ms, ends_at_ms
-  FROM silences WHERE account_id = ? AND ends_at_ms > ? ORDER BY ends_at_ms, id`;
+  SELECT s.id, s.account_id, s.conditions, s.selector, s.asset_uuid, a.name AS asset_name, s.reason, s.created_by, s.created_at_ms,
+    s.ends_at_ms
+  FROM silences s LEFT JOIN assets a ON a.uuid = s.asset_uuid
+  WHERE s.account_id = ? AND s.ends_at_ms > ? ORDER BY s.ends_at_ms, s.id`;
+/** Not if the asset was removed meanwhile. */
 const INSERT_SILENCE = /* sql */ `
-  INSERT INTO silences (id, account_id, conditions, selector, reason, created_by, created_at_ms, ends_at_ms)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+  INSERT INTO silences (id, account_id, conditions, selector, asset_uuid, reason, created_by, created_at_ms, ends_at_ms)
+  SELECT ?1, ?2, CAST(?3 AS TEXT), ?4, CAST(?5 AS TEXT), ?6, ?7, CAST(?8 AS BIGINT), CAST(?9 AS BIGINT)
+  WHERE CAST(?5 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM assets WHERE uuid = ?5)`;
 const END_SILENCE = "DELETE FROM silences WHERE account_id = ? AND id = ? AND ends_at_ms > ?";
 const REMOVE_ENDED = "DELETE FROM silences WHERE account_id = ? AND ends_at_ms <= ?";
 
@@ -78,6 +82,8 @@ interface SilenceRow {
   readonly account_id: string;
   readonly conditions: string | null;
   readonly selector: string;
+  readonly asset_uuid: string | null;
+  readonly asset_name: string | null;
   readonly reason: string;
   readonly created_by: string;
   readonly created_at_ms: number;
@@ -154,13 +160,14 @@ export class SqlAlertSettingsStore implements AlertSettingsStore {
     return (await this.#executor.all<SilenceRow>(LIST_SILENCES, [accountId, nowMs])).map(toSilence);
   }
 
-  async createSilence(silence: Silence, audit: AuditEntry): Promise<Stored> {
-    const { id, accountId, conditions, selector, reason, createdBy, createdAtMs, endsAtMs } = silence;
-    const about: Value[] = [id, accountId, conditions ? JSON.stringify(conditions) : null, selector, reason];
-    return this.#locked(accountId, function* (): Work<Stored> {
+  async createSilence(silence: Silence, audit: AuditEntry): Promise<Stored | "no_asset"> {
+    const { id, accountId, conditions, selector, asset, reason, createdBy, createdAtMs, endsAtMs } = silence;
+    const of = [conditions ? JSON.stringify(conditions) : null, selector, asset?.uuid ?? null];
+    const values: Value[] = [id, accountId, ...of, reason, createdBy, createdAtMs, endsAtMs];
+    return this.#locked(accountId, function* (): Work<Stored | "no_asset"> {
       yield* change(REMOVE_ENDED, [accountId, createdAtMs]);
       if ((yield* all<SilenceRow>(LIST_SILENCES, [accountId, createdAtMs])).length >= MAX_SILENCES) return "too_many";
-      yield* change(INSERT_SILENCE, [...about, createdBy, createdAtMs, endsAtMs]);
+      if ((yield* change(INSERT_SILENCE, values)) === 0) return "no_asset";
       yield* recordAudit(audit);
       return "stored";
     });
@@ -219,6 +226,7 @@ function toSilence(row: SilenceRow): Silence {
     accountId: row.account_id,
     conditions: row.conditions === null ? undefined : (JSON.parse(row.conditions) as AlertCondition[]),
     selector: row.selector,
+    asset: row.asset_uuid === null ? undefined : { uuid: row.asset_uuid, name: row.asset_name ?? "" },
     reason: row.reason,
     createdBy: row.created_by,
     createdAtMs: row.created_at_ms,

@@ -62,12 +62,14 @@ export const ALERTS = /* sql */ `
     account_id TEXT COLLATE "C" NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
     conditions TEXT COLLATE "C",
     selector TEXT COLLATE "C" NOT NULL,
+    asset_uuid TEXT COLLATE "C" REFERENCES assets (uuid) ON DELETE CASCADE,
     reason TEXT NOT NULL,
     created_by TEXT NOT NULL,
     created_at_ms BIGINT NOT NULL,
     ends_at_ms BIGINT NOT NULL
   );
   CREATE INDEX silences_by_account ON silences (account_id, ends_at_ms);
+  CREATE INDEX silences_by_asset ON silences (asset_uuid) WHERE asset_uuid IS NOT NULL;
 
   -- Alerts of one condition that a route tells of together.
   CREATE TABLE alert_groups (

@@ -62,12 +62,14 @@ export const ALERTS = /* sql */ `
     account_id TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
     conditions TEXT,
     selector TEXT NOT NULL,
+    asset_uuid TEXT REFERENCES assets (uuid) ON DELETE CASCADE,
     reason TEXT NOT NULL,
     created_by TEXT NOT NULL,
     created_at_ms INTEGER NOT NULL,
     ends_at_ms INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX silences_by_account ON silences (account_id, ends_at_ms);
+  CREATE INDEX silences_by_asset ON silences (asset_uuid) WHERE asset_uuid IS NOT NULL;
 
   -- Alerts of one condition that a route tells of together.
   CREATE TABLE alert_groups (

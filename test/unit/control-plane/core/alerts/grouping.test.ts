@@ -85,12 +85,32 @@ describe("what is told again, later, or not at all", () => {
 
   test("a silence holds until its end, and what is still the matter is told then", () => {
     const alerts = new AlertSimulation([], [someRoute()]);
-    alerts.silences = [{ conditions: ["device_offline"], terms: [], endsAtMs: START + 10 * MINUTE }];
+    alerts.silences = [
+      { conditions: ["device_offline"], terms: [], assetUuid: undefined, endsAtMs: START + 10 * MINUTE },
+    ];
     const gone = [lost("GW-1", START - 60 * MINUTE)];
     play(alerts, START + 9 * MINUTE, () => gone, 10 * SECOND);
     expect(alerts.messages).toEqual([]);
     play(alerts, START + 11 * MINUTE, () => gone, 10 * SECOND, START + 9 * MINUTE);
     expect(alerts.messages).toMatchObject([{ message: "firing" }]);
+  });
+
+  test("a silence of one device leaves those beside it, and what is no device", () => {
+    const alerts = new AlertSimulation([], [someRoute()]);
+    alerts.silences = [{ conditions: undefined, terms: [], assetUuid: "GW-1", endsAtMs: START + 60 * MINUTE }];
+    const subject = { kind: "rollout", id: "GW-1", name: "kiosks revision 2" } as const;
+    const rollout = someObservation({ condition: "rollout_stopped", subject });
+    const gone = [lost("GW-1", START - 60 * MINUTE), full("GW-1"), lost("GW-2", START - 59 * MINUTE), rollout];
+    play(alerts, START + 9 * MINUTE, () => gone, 10 * SECOND);
+    expect(alerts.messages).toMatchObject([
+      { condition: "device_offline", total: 1 },
+      { condition: "rollout_stopped", total: 1 },
+    ]);
+    play(alerts, START + 61 * MINUTE, () => gone, 10 * SECOND, START + 9 * MINUTE);
+    expect(alerts.messages.slice(2)).toMatchObject([
+      { condition: "device_offline", message: "update", total: 2 },
+      { condition: "deployment_failed", message: "firing", total: 1 },
+    ]);
   });
 
   test("in quiet hours only what is critical is told; the rest waits, and is left out if it is over by then", () => {
