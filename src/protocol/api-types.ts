@@ -9,7 +9,7 @@ export type AgentReleaseList = { "agent_releases": readonly ({ "version": string
 export type AgentSettings = { "operators_update": boolean };
 export type AgentSettingsInput = { "operators_update": boolean };
 export type AgentUpdateRequest = { "version"?: string; "image"?: string; "downgrade"?: boolean; "again"?: boolean; "registry_auth"?: DeploymentRegistryAuth; "max_download_bytes"?: number; "urgent"?: boolean; "wait_for_device_s"?: number };
-export type Alert = { "id": string; "condition": AlertCondition; "severity": AlertSeverity; "state": "firing" | "resolved"; "subject": { "kind": "asset" | "rollout" | "api_key" | "channel"; "id": string; "name": string }; "since": number; "fired_at": number; "resolved_at": number | null; "usual_pause_s": number | null; "acknowledged_at": number | null; "acknowledged_by": string | null; "group_ids": readonly (string)[] };
+export type Alert = { "id": string; "condition": AlertCondition; "severity": AlertSeverity; "state": AlertState; "subject": AlertSubject; "since": number; "fired_at": number; "resolved_at": number | null; "usual_pause_s": number | null; "acknowledged_at": number | null; "acknowledged_by": string | null; "group_ids": readonly (string)[] };
 export type AlertChannel = { "kind": "webhook" | "email" | "slack" | "mattermost" | "teams" | "pagerduty" | "ntfy"; "to"?: readonly (string)[] };
 export type AlertChannelDefinition = { "kind": "webhook"; "url"?: string; "secrets"?: readonly (string)[] } | { "kind": "email"; "to": readonly (string)[] } | { "kind": "slack" | "mattermost" | "teams"; "url"?: string } | { "kind": "pagerduty"; "routing_key"?: string; "url"?: string } | { "kind": "ntfy"; "url"?: string; "token"?: string | null };
 export type AlertChannelState = { "address": string; "changed_at": number; "failing_since": number | null; "disabled_at": number | null };
@@ -27,6 +27,10 @@ export type AlertSettings = { "rules": readonly (AlertRule)[]; "routes": { reado
 export type AlertSettingsDefinition = { "rules"?: readonly (AlertRuleInput)[]; "routes"?: { readonly [key in string]: AlertRouteBodyInput }; "channels"?: { readonly [key in string]: AlertChannelDefinition } };
 export type AlertSeverity = "critical" | "warning" | "info";
 export type AlertSeverityInput = "critical" | "warning" | "info";
+export type AlertState = "firing" | "resolved";
+export type AlertSubject = { "kind": AlertSubjectKind; "id": string; "name": string };
+export type AlertSubjectKind = "asset" | "rollout" | "api_key" | "channel";
+export type AlertWebhook = { "type": "alert.firing" | "alert.update" | "alert.repeat" | "alert.resolved" | "alert.test"; "timestamp": string; "data": { "id": string; "account_id": string; "group_id": string; "route": string; "condition": AlertCondition; "severity": AlertSeverity; "text": string; "total": number; "open": number; "alerts": readonly ({ "id": string; "state": AlertState; "subject": { "kind": AlertSubjectKind; "id": string; "name": string; "serial_number": string | null }; "since": number; "fired_at": number; "resolved_at": number | null })[]; "since": number; "url": string | null } };
 export type Aliases = readonly (string)[];
 export type Allowance = { "bytes": number; "source": Source; "period": "calendar_month"; "used_bytes": number; "forecast_bytes": number; "exceeded_at"?: number; "as_of"?: number };
 export type AllowanceRequest = { "bytes": number };
@@ -243,8 +247,8 @@ export type ShownVariables = { readonly [key in string]: { "value": string | nul
 export type SignInOptions = { "set_up": boolean; "oidc"?: { "name": string }; "secure": boolean };
 export type SignInRequest = { "email": string; "password": string };
 export type SignInSettings = { "oidc": { "name": string; "issuer": string; "client_id": string; "redirect_uri": string; "scope": string; "roles_claim": string; "roles": { "viewer": Viewer; "installer": Viewer; "operator": Viewer; "admin": Viewer } | null; "domains": readonly (string)[]; "creates_users": boolean } | null };
-export type Silence = { "id": string; "reason": string; "selector": string; "conditions": readonly (AlertCondition)[] | null; "created_at": number; "created_by": string; "until": number };
-export type SilenceCreation = { "reason": string; "until": number; "selector"?: string; "conditions"?: readonly (AlertConditionInput)[] };
+export type Silence = { "id": string; "reason": string; "selector": string; "asset": { "id": string; "name": string } | null; "conditions": readonly (AlertCondition)[] | null; "created_at": number; "created_by": string; "until": number };
+export type SilenceCreation = { "reason": string; "until": number; "selector"?: string; "asset"?: string; "conditions"?: readonly (AlertConditionInput)[] };
 export type SilenceList = { "silences": readonly (Silence)[]; "next_cursor": string | null };
 export type SimAllowance = { "bytes": number; "source": Source; "period": "calendar_month"; "used_bytes"?: number; "forecast_bytes"?: number; "as_of"?: number };
 export type SimDataUsage = { "sim_type": "supersim" | "prosim"; "iccid": string; "days": readonly ({ "day": string; "total": number })[]; "finalized_until": number };
@@ -395,7 +399,7 @@ export interface Operations {
   "GET /v1/alerts": { path: undefined; query: { limit?: string | undefined; cursor?: string | undefined; state?: string | undefined; condition?: string | undefined; severity?: string | undefined; selector?: string | undefined; asset?: string | undefined; group?: string | undefined }; body: undefined; response: AlertList; message: undefined };
   "POST /v1/alerts/{alert_id}/acknowledge": { path: { alert_id: string }; query: undefined; body: undefined; response: Alert; message: undefined };
   "POST /v1/alert-groups/{group_id}/acknowledge": { path: { group_id: string }; query: undefined; body: undefined; response: AcknowledgedAlertGroup; message: undefined };
-  "GET /v1/silences": { path: undefined; query: { limit?: string | undefined; cursor?: string | undefined }; body: undefined; response: SilenceList; message: undefined };
+  "GET /v1/silences": { path: undefined; query: { limit?: string | undefined; cursor?: string | undefined; asset?: string | undefined }; body: undefined; response: SilenceList; message: undefined };
   "POST /v1/silences": { path: undefined; query: undefined; body: SilenceCreation; response: Silence; message: undefined };
   "DELETE /v1/silences/{silence_id}": { path: { silence_id: string }; query: undefined; body: undefined; response: undefined; message: undefined };
   "GET /v1/alert-settings": { path: undefined; query: undefined; body: undefined; response: AlertSettings; message: undefined };

@@ -27,8 +27,8 @@ import {
 } from "../../src/control-plane/store/alerts.ts";
 import { MAX_OTLP_EXPORTS } from "../../src/control-plane/config/otlp-config.ts";
 import { MAX_OTLP_ASSETS, OTLP_TIMEOUT_MS } from "../../src/control-plane/otlp/otlp-exporter.ts";
-import { MAX_NAMES } from "../../src/control-plane/store/sql/alert-outbox.ts";
 import { MAX_ALERT_CHANNELS, MAX_ALERT_ROUTES, MAX_ALERT_RULES } from "../../src/protocol/alerts/settings.ts";
+import { MAX_ALERTS_IN_MESSAGE } from "../../src/protocol/alerts/webhook.ts";
 import { CHECKS_COOKIE_S } from "../../src/control-plane/api/people/oidc.ts";
 import {
   MAX_REMEMBERED_PAUSES,
@@ -219,7 +219,8 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "silences of alerts that have not ended": count(MAX_SILENCES),
   "tests of channels of one account": `${MAX_CHANNEL_TESTS_PER_HOUR} an hour, ${seconds(SEND_TIMEOUT_MS)} each`,
   "alerts of one account that are over": count(MAX_RESOLVED_ALERTS),
-  "messages of a route about one condition": `${MAX_GROUPS_PER_HOUR} groups an hour, of ${MAX_NAMES} names`,
+  "messages of a route about one condition": `${MAX_GROUPS_PER_HOUR} groups an hour`,
+  "alerts that one message has": `${MAX_ALERTS_IN_MESSAGE}`,
   "messages of alerts to one channel": `${MAX_MESSAGES_PER_HOUR} an hour, and ${count(MAX_WAITING_MESSAGES)} that wait`,
   "messages of alerts that one instance sends": `${MAX_SENDING} at once, one of each channel, ${seconds(SEND_TIMEOUT_MS)} each`,
   "attempts to send one message of an alert": `${DELIVERY_LIFETIME_MS / 3_600_000} h`,

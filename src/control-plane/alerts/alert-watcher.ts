@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Logger } from "../../lib/logger.ts";
 import type { AlertRouteBody } from "../../protocol/alerts/settings.ts";
+import { MAX_ALERTS_IN_MESSAGE } from "../../protocol/alerts/webhook.ts";
 import { createId } from "../accounts/secrets.ts";
 import { termsOfSelector } from "../core/selector-terms.ts";
 import type { Observation, OpenAlert } from "../core/alerts/alert.ts";
@@ -219,7 +220,8 @@ export class AlertWatcher implements AsyncDisposable {
       const route = known.find(({ id }) => id === group.routeId);
       const silencedUntilMs = await this.#silencedUntilMs(each, nowMs);
       const step = nextGroupStep(group, { ...counts, silencedUntilMs }, route, nowMs);
-      const message = step.message && composeMessage(each, step.message, publicUrl, nowMs);
+      const told = step.message ? await store.alertOutbox.listTold(group, MAX_ALERTS_IN_MESSAGE) : [];
+      const message = step.message && composeMessage(each, told, step.message, publicUrl, nowMs);
       const text = message && {
         id: messageIdOf(group.id, group.sends + 1),
         message: JSON.stringify(message),

@@ -1,44 +1,35 @@
-import { ALERT_CONDITIONS, type AlertCondition, type AlertSeverity } from "../../protocol/alerts/condition.ts";
-import type { DueGroup } from "../store/alerts.ts";
+import { ALERT_CONDITIONS, type AlertCondition } from "../../protocol/alerts/condition.ts";
+import type { AlertWebhook, ToldAlertBody } from "../../protocol/alerts/webhook.ts";
+import type { DueGroup, ToldAlert } from "../store/alerts.ts";
 
 /** What a group says, as it is stored and sent. Bounded by what names of assets may be. */
-export interface AlertMessage {
+export interface AlertMessage extends Readonly<Omit<AlertWebhook["data"], "id">> {
   readonly type: "firing" | "update" | "repeat" | "resolved" | "test";
-  readonly account_id: string;
-  readonly group_id: string;
-  readonly route: string;
-  readonly condition: AlertCondition;
-  readonly severity: AlertSeverity;
-  /** One line for people. */
-  readonly text: string;
-  readonly total: number;
-  readonly open: number;
-  /** Of some of the subjects. */
-  readonly names: readonly string[];
-  /** Since when the condition of the first one holds. Unix seconds. */
-  readonly since: number;
   /** Unix seconds. */
   readonly at: number;
-  /**
-   * Page of the console that shows what the message is about, where a person acknowledges it; `null` if the service does not know its
-   * address. To open it changes nothing: scanners of mails and previews in chats do.
-   */
-  readonly url: string | null;
 }
 
 const NAMED_IN_TEXT = 3;
 const MAX_NAME_LENGTH = 128;
 const SUBJECTS = { asset: "assets", rollout: "rollouts", api_key: "keys", channel: "channels" } as const;
+const KINDS = { asset: "asset", rollout: "rollout", api_key: "key", channel: "channel" } as const;
 
-/** Returns what the group says. @param publicUrl address of the service, if it is known */
+/**
+ * Returns what the group says.
+ *
+ * @param told alerts of the group that the message has, in order
+ * @param publicUrl address of the service, if it is known
+ */
 export function composeMessage(
-  { accountId, group, counts, names: all }: DueGroup,
+  { accountId, group, counts }: DueGroup,
+  told: readonly ToldAlert[],
   type: Exclude<AlertMessage["type"], "test">,
   publicUrl: string | undefined,
   nowMs: number,
 ): AlertMessage {
   const { id, routeId, condition, severity, firstSinceMs } = group;
-  const names = all.map((name) => cleanText(name, MAX_NAME_LENGTH));
+  const alerts = told.map(toBody);
+  const names = alerts.map(({ subject }) => subject.name);
   const { total, open } = counts;
   return {
     type,
@@ -50,11 +41,43 @@ export function composeMessage(
     text: textOf(type, condition, names, total),
     total,
     open,
-    names,
-    since: Math.floor(firstSinceMs / 1000),
-    at: Math.floor(nowMs / 1000),
+    alerts,
+    since: seconds(firstSinceMs),
+    at: seconds(nowMs),
+    // To open it changes nothing: scanners of mails and previews in chats do.
     url: publicUrl === undefined ? null : new URL(`/alerts?group=${encodeURIComponent(id)}`, publicUrl).href,
   };
+}
+
+function toBody({ id, state, subject, sinceMs, firedAtMs, resolvedAtMs }: ToldAlert): ToldAlertBody {
+  const { kind, id: subjectId, name, serialNumber = null } = subject;
+  return {
+    id,
+    state,
+    subject: { kind, id: subjectId, name: cleanText(name, MAX_NAME_LENGTH), serial_number: serialNumber },
+    since: seconds(sinceMs),
+    fired_at: seconds(firedAtMs),
+    resolved_at: resolvedAtMs === undefined ? null : seconds(resolvedAtMs),
+  };
+}
+
+function seconds(ms: number): number {
+  return Math.floor(ms / 1000);
+}
+
+/** Returns a line for each of the first alerts, by which people find what it is about, and one for the number of the others. */
+export function detailsOf({ alerts, total }: Pick<AlertMessage, "alerts" | "total">, max: number): readonly string[] {
+  const lines = alerts.slice(0, max).map(detailOf);
+  return total > lines.length && lines.length > 0 ? [...lines, `and ${total - lines.length} more`] : lines;
+}
+
+function detailOf({ id, subject: { kind, id: subjectId, name, serial_number: serial } }: ToldAlertBody): string {
+  const facts = [
+    ...(serial !== null && serial !== name ? [`serial number ${serial}`] : []),
+    ...(subjectId === name ? [] : [`${KINDS[kind]} ${subjectId}`]),
+    `alert ${id}`,
+  ];
+  return `${name}: ${facts.join(", ")}`;
 }
 
 /** Returns the id of a message of the group, from 1 on: the same if it is decided again. */
@@ -75,7 +98,7 @@ export function testMessage(accountId: string, channel: string, nowMs: number): 
     text: `Test of the channel ${channel}: alerts arrive here.`,
     total: 0,
     open: 0,
-    names: [],
+    alerts: [],
     since: at,
     at,
     url: null,

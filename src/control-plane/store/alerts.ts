@@ -83,8 +83,12 @@ export interface DueGroup {
   readonly accountId: string;
   readonly group: AlertGroup;
   readonly counts: GroupCounts;
-  /** Names of some of its subjects, those that fired first before the others. */
-  readonly names: readonly string[];
+}
+
+/** An alert of a group, as messages tell of it. */
+export interface ToldAlert extends Pick<StoredAlert, "id" | "state" | "sinceMs" | "firedAtMs" | "resolvedAtMs"> {
+  /** Without a serial number if it is no asset, or was removed. */
+  readonly subject: StoredAlert["subject"] & { readonly serialNumber: string | undefined };
 }
 
 /** An alert of a group. */
@@ -257,6 +261,11 @@ export interface AlertOutboxStore {
   /** Stores new members and the groups they are the first of, in one transaction. The groups are due then. */
   assign(accountId: string, assignments: readonly Assignment[], nowMs: number): Promise<void>;
   listDueGroups(nowMs: number, limit: number): Promise<readonly DueGroup[]>;
+  /**
+   * Returns alerts of a group, fired or over: those that have joined it since its last message before the others, and of each those
+   * that have held for longest.
+   */
+  listTold(group: AlertGroup, limit: number): Promise<readonly ToldAlert[]>;
   /** Returns the alerts of a group that fire and that have no acknowledgement, in the order of their ids. */
   listUnacknowledged(groupId: string, after: string, limit: number): Promise<readonly GroupMember[]>;
   /**

@@ -4,7 +4,18 @@ import { pageQuerySchema } from "../people/users.ts";
 import { unixSeconds } from "../values/scalars.ts";
 import { alertConditionSchema, alertSeveritySchema } from "./condition-schemas.ts";
 
-const alertStateSchema = z.enum(["firing", "resolved"]);
+export const alertStateSchema = z.enum(["firing", "resolved"]);
+
+/** What an alert is about. */
+export const alertSubjectFields = {
+  kind: z.enum(["asset", "rollout", "api_key", "channel"]).meta({ description: "What it is." }),
+  id: z.string().meta({ description: "Its id: of an asset the UUID, of a channel the name." }),
+  name: z.string().meta({ description: "Its name when the alert began." }),
+};
+
+const alertSubjectSchema = z
+  .strictObject(alertSubjectFields)
+  .meta({ id: "AlertSubject", description: "What the alert is about." });
 
 /** An alert as clients see it. */
 export const alertSchema = z
@@ -13,13 +24,7 @@ export const alertSchema = z
     condition: alertConditionSchema,
     severity: alertSeveritySchema,
     state: alertStateSchema.meta({ description: "Whether it fires, or is over." }),
-    subject: z
-      .strictObject({
-        kind: z.enum(["asset", "rollout", "api_key", "channel"]).meta({ description: "What it is." }),
-        id: z.string().meta({ description: "Its id: of an asset the UUID, of a channel the name." }),
-        name: z.string().meta({ description: "Its name when the alert began." }),
-      })
-      .meta({ description: "What the alert is about." }),
+    subject: alertSubjectSchema,
     since: unixSeconds("Since when the condition has held."),
     fired_at: unixSeconds("When the alert fired."),
     resolved_at: unixSeconds("When it was over.").nullable(),

@@ -2,6 +2,7 @@ import { acceptanceContract } from "./acceptance-contract.ts";
 import { accountEventsContract } from "./account-events-contract.ts";
 import { accountsContract } from "./accounts-contract.ts";
 import { alertOutboxContract } from "./alert-outbox-contract.ts";
+import { alertSettingsContract } from "./alert-settings-contract.ts";
 import { alertObservationsContract } from "./alert-observations-contract.ts";
 import { alertsContract } from "./alerts-contract.ts";
 import { operatorSimsContract } from "./operator-sims-contract.ts";
@@ -81,5 +82,6 @@ export function storeContract(harness: StoreHarness): void {
   uploadsContract(harness);
   alertsContract(harness);
   alertObservationsContract(harness);
+  alertSettingsContract(harness);
   alertOutboxContract(harness);
 }

@@ -26,8 +26,18 @@ function someMessage(names: readonly string[] = [EVIL], type: "firing" | "resolv
     lastSentAtMs: undefined,
   } as const;
   const counts = { total: names.length, open: names.length, unacknowledged: names.length };
-  const due = { accountId: "acc_1", group, counts, names };
-  return composeMessage(due, type, "https://control.example.com", NOW);
+  const told = names.map((name, at) => {
+    const subject = { kind: "asset", id: `uuid-${at}`, name, serialNumber: `SN-${at}` } as const;
+    return {
+      id: `alr_${at}`,
+      state: "firing",
+      subject,
+      sinceMs: NOW,
+      firedAtMs: NOW,
+      resolvedAtMs: undefined,
+    } as const;
+  });
+  return composeMessage({ accountId: "acc_1", group, counts }, told, type, "https://control.example.com", NOW);
 }
 
 interface Posted {
@@ -93,7 +103,9 @@ test("the others get the message in their forms, in which names mention nobody",
     return JSON.parse(other.posted.at(-1)?.body ?? "null") as Record<string, unknown>;
   };
   const slack = await bodies({ kind: "slack", url: `${other.url}/services/T0` });
-  expect(slack["text"]).toMatch(/^\[critical\] Device offline: GW .*&lt;!channel&gt; <https:.*\|Open>$/);
+  expect(slack["text"]).toMatch(
+    /^\[critical\] Device offline: GW .*&lt;!channel&gt; <https:.*\|Open>\nGW .*: serial number SN-0, asset uuid-0, alert alr_0$/,
+  );
   const mattermost = await bodies({ kind: "mattermost", url: `${other.url}/hooks/x` });
   expect(mattermost["text"]).not.toMatch(/@channel|[^\\]</);
   const teams = await bodies({ kind: "teams", url: `${other.url}/x` });
@@ -252,6 +264,7 @@ test("a mail has one subject and no header of anybody else, and its HTML runs no
   const html = decoded.slice(decoded.indexOf("Content-Type: text/html"));
   expect(html).not.toContain("<b onclick");
   expect(html).toContain("&lt;b onclick");
+  for (const part of [html, decoded]) expect(part).toContain("GW-2: serial number SN-1, asset uuid-1, alert alr_1");
 });
 
 test("a mail of which the server refuses one recipient says whom it did not reach", async () => {

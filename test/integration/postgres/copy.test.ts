@@ -95,7 +95,7 @@ const ALERT_ROWS = /* sql */ `
     SELECT 'sil_1', account_id, '*', uuid, 'works', '{}', 1, 2 FROM assets;
   INSERT INTO alert_groups (id, account_id, route, condition, severity, first_since_ms, opened_at_ms)
     SELECT 'grp_1', id, 'all', 'device_offline', 'critical', 1, 2 FROM accounts;
-  INSERT INTO alert_group_members (group_id, alert_id, route) VALUES ('grp_1', 'alr_1', 'all');
+  INSERT INTO alert_group_members (group_id, alert_id, route, joined_at_ms) VALUES ('grp_1', 'alr_1', 'all', 2);
   INSERT INTO alert_deliveries (id, account_id, channel, group_id, message_id, message, state, created_at_ms, due_ms)
     SELECT 9, id, 'ops', 'grp_1', 'msg_1_1', '{}', 'waiting', 2, 3 FROM accounts;
   INSERT INTO device_habits (asset_uuid, epoch, level_millis, level_at_ms, flaps_until_ms, pauses) SELECT uuid, 1, 500, 1, 0, '[]' FROM assets;`;

@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from "nod
 import type { AddressInfo } from "node:net";
 import { SMTPServer } from "smtp-server";
 import { z } from "zod";
+import { alertWebhookSchema } from "../../../src/protocol/alerts/webhook.ts";
 
 /** A message as a receiver has understood it. */
 export interface Receipt {
@@ -20,11 +21,6 @@ type Answer = number | "hang";
 
 const WINDOW_S = 5 * 60;
 const text = z.string().min(1);
-const webhookBody = z.strictObject({
-  type: z.enum(["alert.firing", "alert.update", "alert.repeat", "alert.resolved"]),
-  timestamp: z.iso.datetime(),
-  data: z.looseObject({ id: text, text, group_id: text, condition: text, total: z.int(), open: z.int() }),
-});
 const chatBody = z.strictObject({ text });
 const adaptiveCard = z.looseObject({
   type: z.literal("AdaptiveCard"),
@@ -160,7 +156,7 @@ export class Receivers implements AsyncDisposable {
     switch (kind) {
       case "webhook": {
         const id = this.#verify(this.secrets[name] ?? "", headers, body);
-        const { data } = webhookBody.parse(json);
+        const { data } = alertWebhookSchema.parse(json);
         if (data.id !== id) throw new Error("the id of the body is not that of the header");
         this.groupIds.push(data.group_id);
         return { id, text: data.text };

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { AlertSeverity } from "../../../protocol/alerts/condition.ts";
 import type { AlertChannelConfig } from "../../../protocol/alerts/channel.ts";
-import type { AlertMessage } from "../message.ts";
+import { type AlertMessage, detailsOf } from "../message.ts";
 
 /** A message as it is posted. */
 export interface HttpMessage {
@@ -15,6 +15,11 @@ export interface HttpMessage {
 type HttpConfig = Exclude<AlertChannelConfig, { readonly kind: "email" }>;
 
 type Formatted = Omit<HttpMessage, "secrets">;
+
+/** Alerts of which a message in a chat says how to find them: as many as its first line names. */
+const DETAILED_IN_CHAT = 3;
+/** The same where there is more room. */
+export const DETAILED = 10;
 
 /** Returns the message in the form of the channel. @param id the same however often it is sent */
 export function formatMessage(config: HttpConfig, message: AlertMessage, id: string, nowMs: number): HttpMessage {
@@ -51,9 +56,13 @@ function inFormOf(config: HttpConfig, message: AlertMessage, id: string, nowMs: 
     case "webhook":
       return signedWebhook(url, config.secrets ?? [], message, id, nowMs);
     case "slack":
-      return json(url, { text: linked(escapeSlack(lineOf(message)), message.url) });
-    case "mattermost":
-      return json(url, { text: `${escapeMarkdown(lineOf(message))}${message.url === null ? "" : ` ${message.url}`}` });
+      return json(url, {
+        text: [linked(escapeSlack(lineOf(message)), message.url), ...chatDetails(message).map(escapeSlack)].join("\n"),
+      });
+    case "mattermost": {
+      const line = `${escapeMarkdown(lineOf(message))}${message.url === null ? "" : ` ${message.url}`}`;
+      return json(url, { text: [line, ...chatDetails(message).map(escapeMarkdown)].join("\n") });
+    }
     case "teams":
       return json(url, teamsCard(message));
     case "pagerduty":
@@ -66,6 +75,10 @@ function inFormOf(config: HttpConfig, message: AlertMessage, id: string, nowMs: 
 /** Returns the line of a message for people. The end of something is not critical. */
 export function lineOf({ type, severity, text }: Pick<AlertMessage, "type" | "severity" | "text">): string {
   return type === "resolved" ? text : `[${severity}] ${text}`;
+}
+
+function chatDetails(message: AlertMessage): readonly string[] {
+  return detailsOf(message, DETAILED_IN_CHAT);
 }
 
 function json(url: URL, body: unknown, headers: Readonly<Record<string, string>> = {}): Formatted {
@@ -112,14 +125,14 @@ function textBlock(text: string, more: object = {}): object {
 }
 
 function teamsCard(message: AlertMessage): unknown {
-  const { names, url } = message;
+  const { url } = message;
   const content = {
     $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
     type: "AdaptiveCard",
     version: "1.4",
     body: [
       textBlock(lineOf(message), { weight: "Bolder" }),
-      ...(names.length > 1 ? [textBlock(names.join(", "))] : []),
+      ...detailsOf(message, DETAILED).map((line) => textBlock(line, { spacing: "None" })),
     ],
     ...(url !== null && { actions: [{ type: "Action.OpenUrl", title: "Open", url }] }),
   };
@@ -129,14 +142,14 @@ function teamsCard(message: AlertMessage): unknown {
 
 /** Events API v2: the group is the incident, so that what is repeated is no second one. */
 function pagerDutyEvent(routingKey: string, message: AlertMessage): unknown {
-  const { type, text, severity, group_id, condition, total, open, names, since, url } = message;
+  const { type, text, severity, group_id, condition, total, open, alerts, since, url } = message;
   const payload = {
     summary: text.slice(0, 1024),
     source: "edge-control",
     severity,
     class: condition,
     timestamp: new Date(since * 1000).toISOString(),
-    custom_details: { total, open, names },
+    custom_details: { total, open, alerts },
   };
   return {
     routing_key: routingKey,
@@ -156,7 +169,7 @@ function ntfyMessage(url: URL, token: string | undefined, message: AlertMessage)
   const isOver = type === "resolved";
   const body = {
     topic,
-    message: message.text,
+    message: [message.text, ...chatDetails(message)].join("\n"),
     title: `edge-control: ${isOver ? type : severity}`,
     priority: isOver ? 3 : NTFY_PRIORITY[severity],
     ...(click !== null && { click }),

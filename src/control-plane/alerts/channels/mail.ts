@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import type { NodemailerError } from "nodemailer";
 import { formatMinute } from "../../../lib/terminal/time.ts";
 import type { DeliveryAnswer } from "../../core/alerts/delivery.ts";
-import { type AlertMessage, cleanText, messageIdOf } from "../message.ts";
-import { lineOf } from "./formats.ts";
+import { type AlertMessage, cleanText, detailsOf, messageIdOf } from "../message.ts";
+import { DETAILED, lineOf } from "./formats.ts";
 
 /** The server that takes the service's mails. */
 export interface MailServer {
@@ -97,11 +97,10 @@ function mailOf(from: string, to: readonly string[], message: AlertMessage, id: 
   // The first mail of the group: programs show those that follow below it.
   const thread = `<${messageIdOf(message.group_id, 1)}@${domain}>`;
   const since = message.type === "test" ? [] : [`Since ${formatMinute(message.since)} UTC`];
-  const lines = [lineOf(message), ...since, ...message.names.map((name) => `- ${name}`)];
-  if (message.total > message.names.length && message.names.length > 0)
-    lines.push(`and ${message.total - message.names.length} more`);
+  const details = detailsOf(message, DETAILED);
+  const lines = [lineOf(message), ...since, ...details.map((line) => `- ${line}`)];
   const text = [...lines, ...(message.url === null ? [] : ["", message.url])].join("\n");
-  const list = message.names.map((name) => `<li>${escapeHtml(name)}</li>`).join("");
+  const list = details.map((line) => `<li>${escapeHtml(line)}</li>`).join("");
   const link = message.url === null ? "" : `<p><a href="${escapeHtml(message.url)}">Open</a></p>`;
   return {
     from,

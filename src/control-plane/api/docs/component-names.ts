@@ -11,6 +11,8 @@ const NAMES: Readonly<Record<string, string>> = {
   "ApiKeyUpdate.name": "ApiKeyName",
   "Hold.reason": "HoldReason",
   "Silence.reason": "SilenceReason",
+  "Alert.state": "AlertState",
+  "AlertSubject.kind": "AlertSubjectKind",
   "FleetCreation.selector": "FleetSelector",
   "RolloutWaveStrategy.selector": "WaveSelector",
   "Silence.selector": "SilenceSelector",

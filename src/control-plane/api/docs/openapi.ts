@@ -9,6 +9,7 @@ import { COMMANDS_DESCRIPTION, GENERAL_STREAM_ERRORS } from "./stream.ts";
 import { streamSamples } from "./curl-sample.ts";
 import { composeSchemas } from "./compose-schemas.ts";
 import { openResponses } from "./open-responses.ts";
+import { WEBHOOKS } from "./webhooks.ts";
 import { pruneComponents } from "./prune-components.ts";
 import { type DocumentedResponse, ENTITY_TAG_HEADERS, generalErrors, type HeaderSchema } from "./responses.ts";
 import { shareComponents } from "./share-components.ts";
@@ -94,6 +95,7 @@ export async function serveOpenApi(api: Api): Promise<void> {
           },
         },
       },
+      webhooks: WEBHOOKS,
       security: [{ apiKey: [] }, { bearer: [] }, { session: [] }],
     },
     transform,

@@ -10,6 +10,8 @@ import {
   MAX_MESSAGES_PER_HOUR,
   MAX_WAITING_MESSAGES,
   type NewMessage,
+  type StoredAlert,
+  type ToldAlert,
 } from "../alerts.ts";
 import { type SubjectRow, toSubject } from "./alert-subject.ts";
 import { appendAccountEvents } from "./append-events.ts";
@@ -27,24 +29,24 @@ const INSERT_GROUP = /* sql */ `
   VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`;
 /** Not to a group that was closed meanwhile, nor an alert that is resolved: the next round decides anew. */
 const INSERT_MEMBER = /* sql */ `
-  INSERT INTO alert_group_members (group_id, alert_id, route)
-  SELECT p.id, l.id, p.route FROM alert_groups p, alerts l
+  INSERT INTO alert_group_members (group_id, alert_id, route, joined_at_ms)
+  SELECT p.id, l.id, p.route, CAST(? AS BIGINT) FROM alert_groups p, alerts l
   WHERE p.id = ? AND p.is_closed = 0 AND l.id = ? AND l.state = 'firing' ON CONFLICT DO NOTHING`;
 const MAKE_DUE = "UPDATE alert_groups SET due_ms = ? WHERE id = ? AND is_closed = 0";
-/** Names of subjects in a message. */
-export const MAX_NAMES = 10;
 /** What has said something before others: an end that is told late is better than a beginning. */
-const listDueSql = ({ jsonList }: Dialect): string => /* sql */ `
+const LIST_DUE = /* sql */ `
   SELECT ${GROUP_COLUMNS},
     (SELECT count(*) FROM alert_group_members m WHERE m.group_id = p.id) AS total,
     (SELECT count(*) FROM alert_group_members m JOIN alerts l ON l.id = m.alert_id
       WHERE m.group_id = p.id AND l.state = 'firing') AS open,
     (SELECT count(*) FROM alert_group_members m JOIN alerts l ON l.id = m.alert_id
-      WHERE m.group_id = p.id AND l.state = 'firing' AND l.acknowledged_at_ms IS NULL) AS unacknowledged,
-    (SELECT ${jsonList("s.subject_name")} FROM (
-      SELECT l.subject_name FROM alert_group_members m JOIN alerts l ON l.id = m.alert_id
-      WHERE m.group_id = p.id ORDER BY l.since_ms, l.subject_name LIMIT ${MAX_NAMES}) s) AS names
+      WHERE m.group_id = p.id AND l.state = 'firing' AND l.acknowledged_at_ms IS NULL) AS unacknowledged
   FROM alert_groups p WHERE p.due_ms <= ? ORDER BY p.due_ms LIMIT ?`;
+const LIST_TOLD = /* sql */ `
+  SELECT l.id, l.state, l.subject_kind, l.subject_id, l.subject_name, l.since_ms, l.fired_at_ms, l.resolved_at_ms, a.serial_number
+  FROM alert_group_members m JOIN alerts l ON l.id = m.alert_id LEFT JOIN assets a ON a.uuid = l.subject_id
+  WHERE m.group_id = ?1
+  ORDER BY CASE WHEN m.joined_at_ms > CAST(?2 AS BIGINT) THEN 0 ELSE 1 END, l.since_ms, l.subject_name, l.id LIMIT ?3`;
 const listUnacknowledgedSql = ({ jsonObject }: Dialect): string => /* sql */ `
   SELECT l.id, l.subject_kind, l.subject_id, l.subject_name, a.type,
     (SELECT ${jsonObject("g.key", "g.value")} FROM asset_tags g WHERE g.asset_uuid = l.subject_id) AS tags
@@ -117,7 +119,15 @@ interface DueRow extends GroupRow {
   readonly total: number;
   readonly open: number;
   readonly unacknowledged: number;
-  readonly names: string | null;
+}
+
+interface ToldRow extends Pick<SubjectRow, "subject_kind" | "subject_id" | "subject_name"> {
+  readonly id: string;
+  readonly state: StoredAlert["state"];
+  readonly since_ms: number;
+  readonly fired_at_ms: number;
+  readonly resolved_at_ms: number | null;
+  readonly serial_number: string | null;
 }
 
 interface DeliveryRow {
@@ -137,13 +147,11 @@ interface DeliveryRow {
 
 export class SqlAlertOutboxStore implements AlertOutboxStore {
   readonly #executor: Executor;
-  readonly #listDue: string;
   readonly #listUnacknowledged: string;
   readonly #claim: string;
 
   constructor(executor: Executor) {
     this.#executor = executor;
-    this.#listDue = listDueSql(executor.dialect);
     this.#listUnacknowledged = listUnacknowledgedSql(executor.dialect);
     this.#claim = claimSql(executor.dialect);
   }
@@ -166,20 +174,23 @@ export class SqlAlertOutboxStore implements AlertOutboxStore {
           yield* change(MAKE_DUE, [nowMs, id]);
           seen.add(id);
         }
-        yield* change(INSERT_MEMBER, [group.id, alertId]);
+        yield* change(INSERT_MEMBER, [nowMs, group.id, alertId]);
       }
       if (seen.size > 0) yield* appendAccountEvents(accountId, [{ type: "alert.changed" }]);
     });
   }
 
   async listDueGroups(nowMs: number, limit: number): Promise<readonly DueGroup[]> {
-    const rows = await this.#executor.all<DueRow>(this.#listDue, [nowMs, limit]);
+    const rows = await this.#executor.all<DueRow>(LIST_DUE, [nowMs, limit]);
     return rows.map((row) => ({
       accountId: row.account_id,
       group: toGroup(row),
       counts: { total: row.total, open: row.open, unacknowledged: row.unacknowledged },
-      names: JSON.parse(row.names ?? "[]") as string[],
     }));
+  }
+
+  async listTold({ id, lastSentAtMs = -1 }: AlertGroup, limit: number): Promise<readonly ToldAlert[]> {
+    return (await this.#executor.all<ToldRow>(LIST_TOLD, [id, lastSentAtMs, limit])).map(toTold);
   }
 
   async listUnacknowledged(groupId: string, after: string, limit: number): Promise<readonly GroupMember[]> {
@@ -266,6 +277,18 @@ function toGroup(row: GroupRow): AlertGroup {
     sends: row.sends,
     sentTotal: row.sent_total,
     lastSentAtMs: row.last_sent_at_ms ?? undefined,
+  };
+}
+
+function toTold(row: ToldRow): ToldAlert {
+  const { subject_kind: kind, subject_id: id, subject_name: name } = row;
+  return {
+    id: row.id,
+    state: row.state,
+    subject: { kind, id, name, serialNumber: row.serial_number ?? undefined },
+    sinceMs: row.since_ms,
+    firedAtMs: row.fired_at_ms,
+    resolvedAtMs: row.resolved_at_ms ?? undefined,
   };
 }
 

@@ -1,8 +1,9 @@
 import { matchPath } from "react-router";
 import { expect, test } from "vitest";
 import { formatMessage } from "../../../../src/control-plane/alerts/channels/formats.ts";
-import { composeMessage } from "../../../../src/control-plane/alerts/message.ts";
+import { composeMessage, detailsOf, testMessage } from "../../../../src/control-plane/alerts/message.ts";
 import { alertChannelConfigSchema } from "../../../../src/protocol/alerts/channel.ts";
+import { alertWebhookSchema } from "../../../../src/protocol/alerts/webhook.ts";
 import { ALERT_CONDITIONS, type AlertCondition } from "../../../../src/protocol/alerts/condition.ts";
 import { CONSOLE_PATHS } from "../../../../src/protocol/people/console-paths.ts";
 
@@ -10,7 +11,16 @@ const NOW = 1_800_000_000_000;
 const PUBLIC_URL = "https://control.example.com";
 const CONDITIONS = Object.keys(ALERT_CONDITIONS) as AlertCondition[];
 
-function compose(condition: AlertCondition, publicUrl: string | undefined) {
+const told = (number: number) => ({
+  id: `alr_${number}`,
+  state: "firing" as const,
+  subject: { kind: "asset" as const, id: `uuid-${number}`, name: `Pump ${number}`, serialNumber: `SN-${number}` },
+  sinceMs: NOW - 1_500,
+  firedAtMs: NOW,
+  resolvedAtMs: undefined,
+});
+
+function compose(condition: AlertCondition, publicUrl: string | undefined, count = 1, total = 3) {
   const group = {
     id: "grp_1f",
     routeId: "all",
@@ -22,8 +32,9 @@ function compose(condition: AlertCondition, publicUrl: string | undefined) {
     sentTotal: 0,
     lastSentAtMs: undefined,
   } as const;
-  const counts = { total: 3, open: 3, unacknowledged: 3 };
-  return composeMessage({ accountId: "acc_1", group, counts, names: ["GW-1"] }, "firing", publicUrl, NOW);
+  const counts = { total, open: total, unacknowledged: total };
+  const alerts = Array.from({ length: count }, (_, at) => told(at + 1));
+  return composeMessage({ accountId: "acc_1", group, counts }, alerts, "firing", publicUrl, NOW);
 }
 
 test.each(CONDITIONS)("a message about %s leads to its group in the console", (condition) => {
@@ -46,4 +57,73 @@ test.each([
     formatMessage(config, compose("disk_low", publicUrl), "msg_1", NOW).body;
   expect(bodyOf(PUBLIC_URL)).toContain(`${PUBLIC_URL}/alerts?group=grp_1f`);
   expect(bodyOf(undefined)).not.toMatch(/alerts\?group|"Open"|\|Open/);
+});
+
+const webhook = {
+  kind: "webhook" as const,
+  url: "https://hooks.example.com/",
+  secrets: [`whsec_${"A".repeat(32)}`],
+};
+
+test.each([
+  ["400 devices", compose("device_offline", PUBLIC_URL, 50, 400)],
+  ["a rollout", compose("rollout_stopped", undefined)],
+  ["a test of the channel", testMessage("acc_1", "ops", NOW)],
+])("a webhook about %s is as the API documents it, within its bounds", (_name, message) => {
+  const body: unknown = JSON.parse(formatMessage(webhook, message, "msg_1", NOW).body);
+  expect(alertWebhookSchema.parse(body)).toEqual(body);
+});
+
+test("a webhook names each alert and its device by their ids", () => {
+  const { body } = formatMessage(webhook, compose("device_offline", PUBLIC_URL, 2, 2), "msg_1", NOW);
+  const { data } = alertWebhookSchema.parse(JSON.parse(body));
+  expect(data.alerts[1]).toEqual({
+    id: "alr_2",
+    state: "firing",
+    subject: { kind: "asset", id: "uuid-2", name: "Pump 2", serial_number: "SN-2" },
+    since: NOW / 1000 - 2,
+    fired_at: NOW / 1000,
+    resolved_at: null,
+  });
+});
+
+test.each([
+  { kind: "slack", url: "https://hooks.example.com/" },
+  { kind: "mattermost", url: "https://hooks.example.com/" },
+  { kind: "teams", url: "https://hooks.example.com/" },
+  { kind: "pagerduty", routing_key: "R0" },
+  { kind: "ntfy", url: "https://ntfy.example.com/topic" },
+])("$kind names devices by serial number and ids, some of 400, and how many more there are", (channel) => {
+  const config = alertChannelConfigSchema.parse(channel);
+  if (config.kind === "email") throw new Error("mails are not posted");
+  const body = formatMessage(config, compose("device_offline", PUBLIC_URL, 50, 400), "msg_1", NOW).body.replaceAll(
+    "\\",
+    "",
+  );
+  for (const text of ["SN-3", "uuid-3", "alr_3"]) expect(body).toContain(text);
+  expect(body).toMatch(/and 39[07] more|"total":400/);
+  expect(Buffer.byteLength(body)).toBeLessThan(16_384);
+});
+
+const detailsOfOne = (kind: "asset" | "channel", id: string, name: string, serial_number: string | null) =>
+  detailsOf(
+    {
+      total: 1,
+      alerts: [
+        {
+          id: "alr_1",
+          state: "firing",
+          subject: { kind, id, name, serial_number },
+          since: 1,
+          fired_at: 1,
+          resolved_at: null,
+        },
+      ],
+    },
+    1,
+  );
+
+test("a name is not repeated where it is the serial number or the id", () => {
+  expect(detailsOfOne("asset", "uuid-1", "SN-1", "SN-1")).toEqual(["SN-1: asset uuid-1, alert alr_1"]);
+  expect(detailsOfOne("channel", "ops", "ops", null)).toEqual(["ops: alert alr_1"]);
 });

@@ -95,6 +95,7 @@ export const ALERTS = /* sql */ `
     group_id TEXT NOT NULL REFERENCES alert_groups (id) ON DELETE CASCADE,
     alert_id TEXT NOT NULL REFERENCES alerts (id) ON DELETE CASCADE,
     route TEXT NOT NULL,
+    joined_at_ms INTEGER NOT NULL,
     PRIMARY KEY (group_id, alert_id)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX alert_group_members_by_alert ON alert_group_members (alert_id);
