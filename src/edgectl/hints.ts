@@ -29,6 +29,7 @@ const SHELL_HINTS: Readonly<Record<string, string>> = {
   RolloutNotFound: "`edgectl rollouts list FLEET` shows the rollouts of a fleet.",
   RolloutStateConflict: "`edgectl rollouts show FLEET` shows its state; one that is over stays as it is.",
   AppNotFound: "`edgectl apps list ASSET` shows the apps of a device.",
+  PreconditionFailed: "Run the command again: it reads how that is now.",
   PlanChanged: "Run the command again: it shows the changes as they are now.",
   VolumeInUse:
     "Only one app may write to a volume, and one that an app has is not removed: mount it read-only (:ro) in the others, " +

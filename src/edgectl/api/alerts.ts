@@ -71,14 +71,15 @@ export function endSilence(client: ApiClient, id: string): Promise<void> {
   return client.empty(requestOf("DELETE /v1/silences/{silence_id}", { path: { silence_id: id } }));
 }
 
-export function getAlertSettings(client: ApiClient) {
-  return client.json(requestOf("GET /v1/alert-settings"), settingsSchema);
+/** Returns the settings for a change of them by `ifUnchanged`. */
+export function readAlertSettings(client: ApiClient) {
+  return client.tagged(requestOf("GET /v1/alert-settings"), settingsSchema);
 }
 
 /** @param body as a file has it: the service says what it refuses */
-export function replaceAlertSettings(client: ApiClient, body: unknown) {
-  const options = { body: body as BodyOf<"PUT /v1/alert-settings"> };
-  return client.json(requestOf("PUT /v1/alert-settings", options), replacedSchema);
+export function replaceAlertSettings(client: ApiClient, body: unknown, headers: Readonly<Record<string, string>>) {
+  const options = { headers, body: body as BodyOf<"PUT /v1/alert-settings"> };
+  return client.tagged(requestOf("PUT /v1/alert-settings", options), replacedSchema);
 }
 
 export function testAlertChannel(client: ApiClient, name: string) {

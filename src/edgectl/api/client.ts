@@ -11,6 +11,13 @@ import { toServiceFailure } from "./service-failure.ts";
 
 const RESPONSE_TIMEOUT_MS = 30_000;
 
+/** What was read, with what the service knows its state by: see `ifUnchanged`. */
+export interface Tagged<T> {
+  readonly value: T;
+  /** `undefined` from a service that sends none. */
+  readonly tag: string | undefined;
+}
+
 interface ApiClientOptions {
   readonly baseUrl: string;
   /** `undefined` for requests without one. */
@@ -36,13 +43,25 @@ export class ApiClient {
     request: ApiRequest<Answer>,
     schema: Schema & Fits<Schema, Answer>,
   ): Promise<z.output<Schema>> {
+    return (await this.#read(request, schema)).value;
+  }
+
+  /** Sends a request and returns the JSON document of the response with its entity tag. */
+  async tagged<Answer, Schema extends z.ZodType>(
+    request: ApiRequest<Answer>,
+    schema: Schema & Fits<Schema, Answer>,
+  ): Promise<Tagged<z.output<Schema>>> {
+    return this.#read(request, schema);
+  }
+
+  async #read<Schema extends z.ZodType>(request: ApiRequest, schema: Schema): Promise<Tagged<z.output<Schema>>> {
     using limit = deadline(this.#options.clock, request.timeoutMs ?? RESPONSE_TIMEOUT_MS, this.#options.signal);
     const response = await this.send(request, limit.signal);
     const text = await this.text(response);
     if (!response.ok) throw toServiceFailure(response, text);
     const result = schema.safeParse(parseJson(text, "response"));
     if (!result.success) throw this.#unexpectedResponse();
-    return result.data;
+    return { value: result.data, tag: response.headers.get("etag") ?? undefined };
   }
 
   /** Sends a request whose response has no content. */

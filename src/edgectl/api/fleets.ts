@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { MAX_PAGE_SIZE } from "../../protocol/limits.ts";
-import { type ApiClient, fetchPages } from "./client.ts";
+import { type ApiClient, fetchPages, type Tagged } from "./client.ts";
 import { type BodyOf, type QueryOf, requestOf } from "./request.ts";
 import { anyObject } from "../../protocol/values/scalars.ts";
 
@@ -62,12 +62,26 @@ export function createFleet(client: ApiClient, body: BodyOf<"POST /v1/fleets">):
   return client.json(requestOf("POST /v1/fleets", { body }), fleetSchema);
 }
 
-export function updateFleet(client: ApiClient, fleet: string, body: BodyOf<`PATCH ${typeof FLEET}`>): Promise<Fleet> {
-  return client.json(requestOf(`PATCH ${FLEET}`, { path: { fleet }, body }), fleetSchema);
+/** Returns the fleet for a change of it by `ifUnchanged`. */
+export function readFleet(client: ApiClient, fleet: string): Promise<Tagged<Fleet>> {
+  return client.tagged(requestOf(`GET ${FLEET}`, { path: { fleet } }), fleetSchema);
 }
 
-export function removeFleet(client: ApiClient, fleet: string): Promise<void> {
-  return client.empty(requestOf(`DELETE ${FLEET}`, { path: { fleet } }));
+export function updateFleet(
+  client: ApiClient,
+  fleet: string,
+  body: BodyOf<`PATCH ${typeof FLEET}`>,
+  headers: Readonly<Record<string, string>>,
+): Promise<Fleet> {
+  return client.json(requestOf(`PATCH ${FLEET}`, { path: { fleet }, headers, body }), fleetSchema);
+}
+
+export function removeFleet(
+  client: ApiClient,
+  fleet: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  return client.empty(requestOf(`DELETE ${FLEET}`, { path: { fleet }, headers }));
 }
 
 export function listMembers(client: ApiClient, fleet: string, query: QueryOf<`GET ${typeof FLEET}/members`>) {

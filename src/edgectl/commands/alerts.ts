@@ -8,13 +8,14 @@ import {
   acknowledgeGroup,
   createSilence,
   endSilence,
-  getAlertSettings,
   listAlertDeliveries,
   listAlerts,
   listSilences,
+  readAlertSettings,
   replaceAlertSettings,
   testAlertChannel,
 } from "../api/alerts.ts";
+import { ifUnchanged } from "../api/if-unchanged.ts";
 import { connect, createContext } from "../context.ts";
 import { EXIT, SilentExit, usageFailure } from "../failure.ts";
 import { type Io, readTextOrStdin } from "../io.ts";
@@ -159,9 +160,9 @@ export function addAlertSettingsCommands(alerts: Command, io: Io): void {
     .description("print rules, routes and channels as JSON, without addresses and secrets, to be changed and set again")
     .action(async (_options: object, command: Command) => {
       const context = createContext(io, command);
-      const found = await getAlertSettings(await connect(context));
-      const { rules, routes, channels } = found;
-      context.printer.result(found, () => JSON.stringify({ rules, routes, channels }, undefined, 2));
+      const { value, tag: etag } = await readAlertSettings(await connect(context));
+      const { rules, routes, channels } = value;
+      context.printer.result({ etag, ...value }, () => JSON.stringify({ etag, rules, routes, channels }, undefined, 2));
     });
   settings
     .command("set")
@@ -170,9 +171,15 @@ export function addAlertSettingsCommands(alerts: Command, io: Io): void {
     .addHelpText("after", SET_HELP)
     .action(async ({ file }: { readonly file: string }, command: Command) => {
       const context = createContext(io, command);
-      const body = parse(await readTextOrStdin(file, io), file);
-      const replaced = await replaceAlertSettings(await connect(context), body);
-      const { rules, routes, channels, new_secrets: secrets } = replaced;
+      const { body, tag } = takeTag(parse(await readTextOrStdin(file, io), file));
+      const client = await connect(context);
+      const what = "the settings";
+      const hint = "Get them anew and make your change there: edgectl alerts settings get";
+      const { value, tag: etag } = await ifUnchanged({ tag, what, hint }, (headers) =>
+        replaceAlertSettings(client, body, headers),
+      );
+      const replaced = { etag, ...value };
+      const { rules, routes, channels, new_secrets: secrets } = value;
       const [routeCount, channelCount] = [routes, channels].map((entries) => Object.keys(entries).length);
       context.printer.result(replaced, () =>
         [
@@ -213,7 +220,22 @@ function parse(text: string, file: string): unknown {
   }
 }
 
+const ENTITY_TAG = /^(?:W\/)?"[\x21\x23-\x7e]*"$/;
+
+/** Takes the entity tag out of a file, which is no setting. Errors: exit code 2 for what is none. */
+function takeTag(content: unknown): { readonly body: unknown; readonly tag: string | undefined } {
+  if (typeof content !== "object" || content === null || !("etag" in content)) return { body: content, tag: undefined };
+  const { etag: tag, ...body } = content;
+  if (typeof tag === "string" && ENTITY_TAG.test(tag)) return { body, tag };
+  throw usageFailure(
+    "etag is not as `edgectl alerts settings get` prints it.",
+    "Leave it out to replace the settings whatever they are now.",
+  );
+}
+
 const SET_HELP = `
 What is absent of a channel that is there already stays as it was, so that what
-\`edgectl alerts settings get\` prints can be changed and set again. A file with
+\`edgectl alerts settings get\` prints can be changed and set again: its etag has
+the command refuse to undo what others have changed since. A file without etag,
+such as one in version control, replaces whatever is there. A file with
 addresses and secrets is for its owner alone: keep it with mode 600.`;

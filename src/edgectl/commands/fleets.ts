@@ -7,9 +7,11 @@ import {
   listFleets,
   listMembers,
   listRevisions,
+  readFleet,
   reapplyFleet,
   removeFleet,
 } from "../api/fleets.ts";
+import { ifUnchanged } from "../api/if-unchanged.ts";
 import { confirm, requireAnswer } from "../confirm.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
@@ -179,7 +181,8 @@ export function addFleetsRemove(fleets: Command, io: Io): void {
       const { printer } = context;
       requireAnswer(context, yes, "remove the fleet");
       const client = await connect(context);
-      const { owned_assets: owned = 0, apps, last_revision: last } = await getFleet(client, name);
+      const { value: fleet, tag } = await readFleet(client, name);
+      const { owned_assets: owned = 0, apps, last_revision: last } = fleet;
       const kept =
         owned === 0
           ? "It has brought its apps to no asset."
@@ -187,7 +190,9 @@ export function addFleetsRemove(fleets: Command, io: Io): void {
       if (!printer.json)
         printer.line(sanitizeLine(`Removes ${name}, its revisions up to ${last} and its rollouts. ${kept}`));
       if (!yes) await confirm(context, `Remove the fleet ${sanitizeLine(name)}?`);
-      await removeFleet(client, name);
+      const what = `the fleet ${name}`;
+      const hint = "Run the command again: it says what would be removed now.";
+      await ifUnchanged({ tag, what, hint }, (headers) => removeFleet(client, name, headers));
       printer.result({ removed: name }, () => `${sanitizeLine(name)} is removed.`);
     });
 }

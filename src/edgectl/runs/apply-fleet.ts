@@ -1,15 +1,16 @@
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
-import type { ApiClient } from "../api/client.ts";
+import type { ApiClient, Tagged } from "../api/client.ts";
 import {
   countMatching,
   createFleet,
   createRevision,
   type Fleet,
   type RevisionBody,
-  getFleet,
   getRevision,
+  readFleet,
   updateFleet,
 } from "../api/fleets.ts";
+import { ifUnchanged } from "../api/if-unchanged.ts";
 import { confirm } from "../confirm.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
@@ -39,7 +40,8 @@ export async function applyFleet(
   const { printer } = context;
   const { name, selector } = file.fleet;
   for (const note of file.notes) printer.note(note);
-  const fleet = await findFleet(client, name);
+  const found = await findFleet(client, name);
+  const fleet = found?.value;
   const last = fleet?.last_revision ?? 0;
   const newest = last > 0 ? await getRevision(client, name, last) : undefined;
   const plan = planFleet(file, fleet && { fleet, newest });
@@ -58,7 +60,7 @@ export async function applyFleet(
     return undefined;
   }
   if (!options.yes) await confirm(context, `Apply this to the fleet ${sanitizeLine(name)}?`);
-  return carryOut(context, client, file, plan, last);
+  return carryOut(context, client, file, plan, { last, tag: found?.tag });
 }
 
 async function carryOut(
@@ -66,14 +68,16 @@ async function carryOut(
   client: ApiClient,
   { fleet: { name, selector, apps, strategy, on_drift }, apps: entries, absent, agentVersion, comment }: FleetFile,
   { change, asks_for_revision: asks }: FleetPlan,
-  last: number,
+  { last, tag }: { readonly last: number; readonly tag: string | undefined },
 ): Promise<number> {
   const { printer } = context;
   const fields = { selector, apps, strategy, on_drift };
   if (change === "create") await createFleet(client, { name, ...fields });
   // A field of the strategy that is not named stays, and this one has no default.
   if (change === "update") {
-    await updateFleet(client, name, { ...fields, strategy: { max_download_bytes: null, ...strategy } });
+    const body = { ...fields, strategy: { max_download_bytes: null, ...strategy } };
+    const hint = "Run the command again: it shows the difference to the fleet as it is now.";
+    await ifUnchanged({ tag, what: `the fleet ${name}`, hint }, (headers) => updateFleet(client, name, body, headers));
   }
   let revision = last;
   if (asks) {
@@ -87,6 +91,12 @@ async function carryOut(
     const moved = moveContents(body);
     await sendUploads(context, client, moved.uploads);
     revision = (await createRevision(client, name, moved.body)).number;
+    // Revisions have no state that a request could name: each is made from the file alone.
+    if (revision > last + 1)
+      printer.note(
+        `Revision ${revision - 1} was made meanwhile, and ${revision} takes nothing over from it. To see what differs: ` +
+          `edgectl fleets diff ${name} ${revision - 1} ${revision}`,
+      );
   }
   if (printer.json) printer.jsonLine({ fleet: name, revision, changed: change !== "none" || revision !== last });
   else printer.line(sanitizeLine(doneText(name, change, revision, last)));
@@ -104,9 +114,9 @@ function membersText(members: number, before: Fleet | undefined): string {
   return before ? `${now}; before: ${before.members ?? 0}.` : `${now}.`;
 }
 
-async function findFleet(client: ApiClient, name: string): Promise<Fleet | undefined> {
+async function findFleet(client: ApiClient, name: string): Promise<Tagged<Fleet> | undefined> {
   try {
-    return await getFleet(client, name);
+    return await readFleet(client, name);
   } catch (error) {
     if (error instanceof Failure && error.code === "FleetNotFound") return undefined;
     throw error;

@@ -89,6 +89,17 @@ test("settings are set from a file, printed without secrets, changed and set aga
   const { stdout } = await r.run(["settings", "get"]);
   expect(stdout).not.toContain(SECRET);
   expect(await set(JSON.parse(stdout))).toMatchObject({ stdout: "0 rules, 1 routes and 2 channels are set.\n" });
+  // Another admin has changed them since they were read: nothing is changed, unless the file says whatever they are.
+  const { etag, ...rest } = JSON.parse(stdout) as { etag: string; channels: Record<string, unknown> };
+  const { chat: _chat, ...others } = rest.channels;
+  expect(await set({ etag, ...rest, channels: others })).toMatchObject({ code: 0 });
+  const late = await set({ etag, ...rest });
+  expect([late.code, late.stdout]).toEqual([1, ""]);
+  expect(late.stderr).toContain("Another person or program has changed the settings since: nothing was changed.");
+  expect(late.stderr).toContain("edgectl alerts settings get");
+  expect(JSON.parse((await r.run(["settings", "get"])).stdout)).toHaveProperty("channels", others);
+  expect((await set({ ...rest, etag: 7 })).code).toBe(2);
+  expect(await set({ ...rest, channels: settings.channels })).toMatchObject({ code: 0 });
   const bad = await r.run(["settings", "set", "-f", "-"], `{"channels": ${SECRET}`);
   expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining("Standard input is not JSON.")]);
   expect(bad.stderr).not.toContain(SECRET);

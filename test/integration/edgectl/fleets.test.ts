@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { apiClient } from "../../support/api-client.ts";
 import { addSomeRelease } from "../../support/control-plane/served-release.ts";
 import { edgectlUser } from "../../support/edgectl/process.ts";
 import { imageOf, type RigDevice, startFleetRig } from "../../support/fleets/fleet-rig.ts";
@@ -18,6 +19,18 @@ async function setUp(count: number) {
     ...rig,
     run: (args: readonly string[], more: Readonly<Record<string, string>> = {}, input?: string) =>
       user.run(args, { env: { ...env, ...more }, ...(input !== undefined && { input }) }),
+    /** Runs a command while another client does something: after what it reads, before its first request with this method. */
+    runBeside: (args: readonly string[], method: string, other: () => Promise<unknown>) => {
+      let isDone = false;
+      const beside: typeof fetch = async (url, init) => {
+        if (init?.method === method && !isDone) {
+          isDone = true;
+          await other();
+        }
+        return fetch(url, init);
+      };
+      return user.run(args, { env: { ...env, ...TOKEN }, fetch: beside });
+    },
     /** Writes a file of a fleet and returns its path. */
     async file(text: string) {
       await writeFile(path, text);
@@ -70,6 +83,36 @@ test("a file becomes a fleet with a revision, which is rolled out and followed t
   const members = await rig.run(["fleets", "members", "kiosks", "--json"]);
   const current = { revision: 1, state: "current" };
   expect(JSON.parse(members.stdout)).toMatchObject({ members: [current, current, current] });
+});
+
+test("a fleet that another client changes after the look is neither changed nor removed, and its revision is named", async () => {
+  await using rig = await setUp(1);
+  const api = apiClient(rig.control, rig.account);
+  const apply = ["fleets", "apply", "-f", await rig.file(fleetFile("one")), "--yes"];
+  expect(await rig.run(apply, TOKEN)).toMatchObject({ code: 0 });
+  await rig.file(fleetFile("one").replace("attempts: 1", "attempts: 2"));
+  const pause = (reason: string) => async () =>
+    expect((await api.patch("/v1/fleets/kiosks", { paused_reason: reason })).status).toBe(200);
+  const refused =
+    "Another person or program has changed the fleet kiosks since: nothing was changed. (PreconditionFailed)";
+  const late = await rig.runBeside(apply, "PATCH", pause("works"));
+  expect([late.code, late.stderr]).toEqual([1, expect.stringContaining(refused)]);
+  expect(await rig.run(["fleets", "show", "kiosks", "--json"])).toHaveProperty(
+    "stdout",
+    expect.stringContaining('"attempts": 1'),
+  );
+  const kept = await rig.runBeside(["fleets", "remove", "kiosks", "--yes"], "DELETE", pause("more works"));
+  expect([kept.code, kept.stderr]).toEqual([1, expect.stringContaining(refused)]);
+  expect(await rig.run(apply, TOKEN)).toMatchObject({ code: 0 });
+
+  await rig.file(fleetFile("two").replace("attempts: 1", "attempts: 2"));
+  const both = await rig.runBeside(apply, "POST", async () => {
+    const apps = [{ app: { name: "web", image: imageOf("three") } }];
+    expect((await api.post("/v1/fleets/kiosks/revisions", { apps })).status).toBe(201);
+  });
+  expect(both).toMatchObject({ code: 0, stdout: expect.stringContaining("Revision 3 is made.") as string });
+  expect(both.stderr).toContain("edgectl fleets diff kiosks 2 3");
+  expect(await rig.run(["fleets", "remove", "kiosks", "--yes"])).toMatchObject({ code: 0 });
 });
 
 test("a reapply takes members by their serial numbers, and says since when they are wrong and by whom", async () => {

@@ -19,6 +19,8 @@ interface Outcome {
 interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
+  /** Sends the requests, in this process only. */
+  readonly fetch?: typeof globalThis.fetch;
 }
 
 /** The real edgectl with its own configuration directory. */
@@ -71,7 +73,7 @@ export async function edgectlUser(executable?: string): Promise<EdgectlUser> {
         stderr,
         env: { ...process.env, ...environment(options) },
         homeDirectory: directory.path,
-        fetch: globalThis.fetch,
+        fetch: options.fetch ?? globalThis.fetch,
         clock: foregroundClock,
         random: Math.random,
         randomId: randomUUID,
