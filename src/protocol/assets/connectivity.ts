@@ -2,6 +2,7 @@ import { z } from "zod";
 import { selectorSchema } from "../fleets/selector.ts";
 import { pageQuerySchema } from "../people/users.ts";
 import { integerString, MAX_UNIX_SECONDS, unixSeconds } from "../values/scalars.ts";
+import { tableFormatSchema } from "../values/table-format.ts";
 
 /** Why a device is not connected: the order is that of the documentation. */
 const DISCONNECT_REASONS = ["lost", "closed", "refused", "service"] as const;
@@ -38,23 +39,18 @@ const rangeQuery = (days: number) => ({
     }),
 });
 
-const formatSchema = z
-  .enum(["json", "csv"])
-  .optional()
-  .meta({ description: "Format of the response; by the header `Accept` if absent, and JSON if that allows it." });
-
 /** Query of Get Connectivity. */
 export const connectivityQuerySchema = z.strictObject({
   ...rangeQuery(MAX_HISTORY_DAYS),
   ...pageQuerySchema.shape,
-  format: formatSchema,
+  format: tableFormatSchema,
 });
 
 /** Query of Get Uptime. */
 export const uptimeQuerySchema = z.strictObject({
   ...rangeQuery(MAX_HISTORY_DAYS),
   per: uptimePeriodSchema.default("day").meta({ description: "Length of the periods, in UTC; weeks begin on Monday." }),
-  format: formatSchema,
+  format: tableFormatSchema,
 });
 
 /** Query of Get Uptime of Assets. */
@@ -68,7 +64,7 @@ export const uptimeListQuerySchema = z.strictObject({
     .max(256)
     .optional()
     .meta({ description: "Name or id of a fleet: the assets it selects now." }),
-  format: formatSchema,
+  format: tableFormatSchema,
 });
 
 const seconds = (description: string) => z.int().min(0).meta({ description });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { booleanString, integerString, MAX_UNIX_SECONDS, unixSeconds } from "../values/scalars.ts";
+import { tableFormatSchema } from "../values/table-format.ts";
 
 /** What a device samples of itself. Shares are of what there is, in percent. In the order of `health-rows.ts`: new ones follow. */
 export const HEALTH_METRICS = [
@@ -158,4 +159,5 @@ export const healthQuerySchema = z.strictObject({
   points: integerString(1, MAX_HEALTH_POINTS)
     .default(DEFAULT_HEALTH_POINTS)
     .meta({ description: `Maximum number of points, 1 to ${MAX_HEALTH_POINTS}; ${DEFAULT_HEALTH_POINTS} by default.` }),
+  format: tableFormatSchema,
 });

@@ -190,3 +190,47 @@ test("of a month comes from the service in at most 200 points, hours where the r
   expect(asked.body).toMatchObject({ source: "service", at: [] });
   expect((await api.get(`/v1/assets/${uuid}/health?source=service`)).body).toMatchObject({ source: "service" });
 });
+
+test("can be had as a table: a row for each point, and what apps used in one of its own", async () => {
+  const away = await control.asset(account);
+  const used = { cpu_percent: [0.1, 0.2], memory_bytes: [65_536, 131_072], restarts: 2 } as const;
+  const from = NOW - HOUR;
+  await control.store.health.addRows(
+    away.uuid,
+    [
+      { at: from, spreads: { cpu_percent: [1, 2, 3], temperature_celsius: [-5, 4, 50] } },
+      { at: from + 1_800, spreads: { cpu_percent: [4, 5, 6] } },
+    ],
+    [{ at: from, apps: new Map([["web", used]]) }],
+  );
+  const path = `/v1/assets/${away.uuid}/health?from=${from}`;
+  const text = async (query: string, accept = "*/*") => {
+    const headers = { "X-API-Key": account.apiKey, Accept: accept };
+    const response = await fetch(`${control.url}${path}${query}`, { headers });
+    return { type: response.headers.get("content-type"), rows: (await response.text()).split("\r\n") };
+  };
+  const table = await text("&format=csv");
+  expect(table.type).toBe("text/csv; charset=utf-8");
+  const cells = table.rows.map((row) => row.split(","));
+  expect(cells[0]?.slice(0, 5)).toEqual(["from", "to", "cpu_percent_min", "cpu_percent_mean", "cpu_percent_max"]);
+  const at = cells[0]?.indexOf("temperature_celsius_min") ?? 0;
+  expect(cells.slice(1).map((row) => row.slice(0, 5).concat(row.slice(at, at + 3)))).toEqual([
+    ["2026-11-20T11:00:00Z", "2026-11-20T11:15:00Z", "1", "2", "3", "-5", "4", "50"],
+    ["2026-11-20T11:30:00Z", "2026-11-20T11:45:00Z", "4", "5", "6", "", "", ""],
+    [""],
+  ]);
+  expect(new Set(cells.slice(0, -1).map((row) => row.length))).toEqual(new Set([35]));
+  const apps = await text("&apps=true", "text/csv");
+  expect(apps.rows).toEqual([
+    "from,to,app,cpu_percent_mean,cpu_percent_max,memory_bytes_mean,memory_bytes_max,restarts",
+    "2026-11-20T11:00:00Z,2026-11-20T12:00:00Z,web,0.1,0.2,65536,131072,2",
+    "",
+  ]);
+  expect((await text("", "text/csv")).rows).toEqual(table.rows);
+  expect((await text("&format=json", "text/csv")).type).toMatch(/json/);
+  const never = await control.asset(account);
+  const none = await fetch(`${control.url}/v1/assets/${never.uuid}/health?format=csv`, {
+    headers: { "X-API-Key": account.apiKey },
+  });
+  expect((await none.text()).split("\r\n")).toEqual([table.rows[0], ""]);
+});

@@ -305,7 +305,7 @@ export const TABLE: Readonly<Record<string, Row>> = {
   "GET /v1/assets/{asset_id}/sims/{sim_type}/usages": read("viewer", "?start_time ?end_time ?granularity"),
   "GET /v1/assets/{asset_id}/connectivity": read("viewer", `${PAGE} ?from ?to ?format`),
   "GET /v1/assets/{asset_id}/uptime": read("viewer", "?from ?to ?per ?format"),
-  "GET /v1/assets/{asset_id}/health": read("viewer", "?from ?to ?points ?source ?apps"),
+  "GET /v1/assets/{asset_id}/health": read("viewer", "?from ?to ?points ?source ?apps ?format"),
   "GET /v1/uptime": read("viewer", `${PAGE} ?from ?to ?selector ?fleet ?format`),
   "GET /v1/metrics/devices": read("viewer", "?selector"),
   "GET /v1/usages": read("viewer", `${PAGE} ?start_time ?end_time ?granularity`),
