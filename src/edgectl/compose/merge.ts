@@ -201,7 +201,7 @@ function nameOrTarget(item: DocumentNode): string | undefined {
 }
 
 /** Of `SOURCE:TARGET:MODE`, `TARGET` alone, or the long syntax. */
-function mountTarget(item: DocumentNode): string | undefined {
+export function mountTarget(item: DocumentNode): string | undefined {
   const text = textOf(item);
   if (text === undefined) return field(item, "target") ?? field(item, "source");
   const [source, target] = text.split(":");

@@ -83,7 +83,7 @@ class ProjectFiles {
     const services = valueOf(root, "services");
     if (root.kind !== "map" || services?.kind !== "map") return root;
     if (!services.entries.some(({ value }) => valueOf(value, "extends"))) return root;
-    const extension = new Extension(this.#options.problems, this.#merger, (name, at) => {
+    const extension = new Extension(this.#options, this.#merger, (name, at) => {
       const document = this.#read(name, at);
       return document && rebaseFile(this.#interpolation.expand(document, setting.lookup), posix.dirname(name));
     });
@@ -110,7 +110,7 @@ class ProjectFiles {
     const paths = (item.isMap ? fields.get("path") : item)?.textOrTexts() ?? [];
     const [first] = paths;
     if (first === undefined) return item.refuse("needs `path`.");
-    const inHere = (path: string): string => posix.join(setting.directory, path);
+    const inHere = (path: string): string => nameIn(this.#options.local, setting.directory, path);
     const names = paths.map(inHere);
     const repeated = names.find((name) => setting.chain.includes(name));
     if (repeated !== undefined) return item.refuse(`includes ${repeated}, which includes this file.`);
@@ -129,7 +129,7 @@ class ProjectFiles {
   #variablesOf(item: Value, named: Value | undefined, directory: string, setting: Setting): Lookup {
     const { local, problemsOf } = this.#options;
     const byDefault = posix.join(directory, ".env");
-    const names = named?.textOrTexts().map((name) => posix.join(setting.directory, name));
+    const names = named?.textOrTexts().map((name) => nameIn(this.#options.local, setting.directory, name));
     const files = names ?? (directory !== "." && local.kindOf(byDefault) === "file" ? [byDefault] : []);
     const values = new Map<string, string>();
     for (const name of files) {
@@ -182,6 +182,11 @@ class ProjectFiles {
   }
 }
 
+/** A path that a file names, relative to the project's directory: what is beside an absolute one is on this machine too. */
+function nameIn(local: LocalFiles, directory: string, path: string): string {
+  return posix.isAbsolute(path) ? local.fromHere(path) : posix.join(directory, path);
+}
+
 /** An address, after paths were joined. */
 const REMOTE = /(?:^|\/)(?:[a-z][a-z+]*:\/|git@)/;
 
@@ -203,13 +208,19 @@ function byName(services: MapNode): ReadonlyMap<string, DocumentNode> {
 /** Resolves `extends` of the services of one file, each service of each file once. */
 class Extension {
   readonly #problems: Problems;
+  readonly #local: LocalFiles;
   readonly #merger: Merger;
   readonly #readFile: (name: string, at: Value) => DocumentNode | undefined;
   readonly #files = new Map<string, ServiceFile | undefined>();
   readonly #resolved = new Map<string, DocumentNode>();
 
-  constructor(problems: Problems, merger: Merger, readFile: (name: string, at: Value) => DocumentNode | undefined) {
+  constructor(
+    { problems, local }: ProjectFilesOptions,
+    merger: Merger,
+    readFile: (name: string, at: Value) => DocumentNode | undefined,
+  ) {
     this.#problems = problems;
+    this.#local = local;
     this.#merger = merger;
     this.#readFile = readFile;
   }
@@ -250,7 +261,7 @@ class Extension {
     const fileField = fields.get("file");
     const fileName = fileField?.text();
     if (fileField && fileName === undefined) return undefined;
-    const file = fileName === undefined ? from : this.#file(posix.join(from.directory, fileName), value);
+    const file = fileName === undefined ? from : this.#file(nameIn(this.#local, from.directory, fileName), value);
     if (!file) return undefined;
     const id = `${file.name}#${name}`;
     if (chain.includes(id)) return value.refuse(`extends ${name}, which extends this service.`);

@@ -62,8 +62,6 @@ export class ServiceDraft {
   readonly value: Value;
   readonly ports: WrittenPort[] = [];
   readonly dependsOn: WrittenDependency[] = [];
-  /** What `volumes` mounts: the entry's path by the target. */
-  readonly mounts = new Map<string, string>();
   /** From `env_file`, in order; `environment` takes precedence. */
   readonly fileVariables = new Map<string, DraftVariable>();
   readonly variables = new Map<string, DraftVariable>();

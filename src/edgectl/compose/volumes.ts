@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { posix } from "node:path";
-import { toJson } from "../documents/node.ts";
 import type { Value } from "../documents/value.ts";
 import { normalizePath } from "../../protocol/values/normalize-path.ts";
 import { addLocalDirectory, addLocalFile, noteOutside } from "./local-content.ts";
+import { mountTarget } from "./merge.ts";
 import { sizeOf } from "./quantities.ts";
 import { readTmpfsMode } from "./tmpfs.ts";
 import { refuseUnknown } from "./unknown.ts";
@@ -26,29 +26,23 @@ const UNSEEN = new Set(["slave", "rslave"]);
 const PRIVATE = new Set(["private", "rprivate"]);
 const WITHOUT_EFFECT = new Set(["cached", "delegated", "consistent"]);
 
+/** Of several mounts at one path, the last one counts, as in compose. */
 export const convertVolumes: Converter = (value, service, file) => {
-  const seen = new Set<string>();
-  for (const item of value.items()) {
-    const text = JSON.stringify(toJson(item.node));
-    if (seen.has(text)) item.note("is in the list before, and counts once.");
+  const items = value.items().map((item) => [targetOf(item), item] as const);
+  const last = new Map(items);
+  for (const [target, item] of items) {
+    const counting = last.get(target) ?? item;
+    if (counting !== item)
+      item.note(`is left out: ${counting.path} mounts at ${target} too, and the last one counts, as in compose.`);
     else if (item.isMap) longMount(item, service, file);
     else shortMount(item, service, file);
-    seen.add(text);
   }
 };
 
-/** Of two mounts at one path, compose keeps the last, and docker-compose before it refused them. */
-function isTaken(value: Value, target: string, { mounts }: ServiceDraft): boolean {
-  const path = normalizePath(target);
-  const other = mounts.get(path);
-  if (other !== undefined) {
-    value.refuse(
-      `mounts something at ${path}, as ${other} does, which the app would not see.`,
-      "Remove the one that is not meant.",
-    );
-  }
-  mounts.set(path, other ?? value.path);
-  return other !== undefined;
+/** Where an entry mounts; its own path where it does not say so. */
+function targetOf({ node, path }: Value): string {
+  const target = mountTarget(node);
+  return target === undefined || !target.startsWith("/") ? path : normalizePath(target);
 }
 
 function shortMount(value: Value, service: ServiceDraft, file: ComposeFile): void {
@@ -150,7 +144,6 @@ function readSubpath(value: Value): string | undefined {
 }
 
 function longTmpfs(value: Value, target: string, service: ServiceDraft): void {
-  if (isTaken(value, target, service)) return;
   const fields = value.fields().get("tmpfs")?.fields() ?? new Map<string, Value>();
   refuseUnknown(fields, ["size", "mode"]);
   const [size, mode] = [fields.get("size"), fields.get("mode")];
@@ -167,7 +160,6 @@ function longTmpfs(value: Value, target: string, service: ServiceDraft): void {
 
 function mount(value: Value, asked: Mount, service: ServiceDraft, file: ComposeFile): void {
   const { target, isReadonly } = asked;
-  if (isTaken(value, target, service)) return;
   const source = withSlashes(asked.source);
   if (source.startsWith("~")) homeMount(value, asked, service, file);
   else if (source.startsWith("/")) {
@@ -190,7 +182,6 @@ function unnamedVolume(
   service: ServiceDraft,
   file: ComposeFile,
 ): void {
-  if (isTaken(value, target, service)) return;
   const identity = JSON.stringify([service.name, normalizePath(target)]);
   const name = derivedName(file.project, `${service.name}${target}`, identity);
   service.append("volumes", { name, target, readonly: isReadonly }, value.place);

@@ -17,6 +17,8 @@ export type LocalKind = "file" | "directory" | "missing" | "other";
 /** The files beside a document. Names are relative to its directory. */
 export interface LocalFiles {
   kindOf(name: string): LocalKind;
+  /** The name of an absolute path. */
+  fromHere(path: string): string;
   /** Whether it is in the document's directory or below, with links followed. */
   isInside(name: string): boolean;
   /** Bytes. */
@@ -35,6 +37,7 @@ export interface LocalFiles {
 export function localFiles(directory: string): LocalFiles {
   const pathOf = (name: string): string => (isAbsolute(name) ? name : resolve(directory, name));
   return {
+    fromHere: (path) => relative(resolve(directory), path).replaceAll(sep, "/"),
     kindOf(name) {
       try {
         return kindOf(statSync(pathOf(name), { throwIfNoEntry: false }));

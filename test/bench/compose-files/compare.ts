@@ -19,9 +19,9 @@ import { engineRequest, loadImage, uniqueName, webImage } from "../../support/im
 import { extract, fetchRepository, readList } from "./public-files.ts";
 
 /*
- * Compares what docker-compose and the agent make of public stacks: each service of a compose file of files.txt or
- * held-out.txt, with one stand-in for all images, is created by both, started by neither, and described by the engine.
- * Prints what differs. It needs docker-compose and a Docker engine.
+ * Compares what docker-compose and the agent make of public stacks: each service of a compose file of the lists beside, with
+ * one stand-in for all images, is created by both, started by neither, and described by the engine. Prints what
+ * differs. It needs docker-compose and a Docker engine.
  *
  *   node_modules/.bin/node test/bench/compose-files/compare.ts [--repositories DIRECTORY] REPOSITORY[:PATH]…
  */
@@ -110,7 +110,9 @@ async function compareStack(
 
 const socket = await dockerSocket();
 if (socket === undefined) throw new Error("no Docker answers on this machine");
-const lists = await Promise.all(["files.txt", "held-out.txt"].map((name) => readList(join(import.meta.dirname, name))));
+const lists = await Promise.all(
+  ["files.txt", "held-out.txt", "held-out-2.txt"].map((name) => readList(join(import.meta.dirname, name))),
+);
 const wanted = lists
   .flat()
   .filter(({ repository, path }) =>

@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { RemarkDocument } from "../../../src/edgectl/documents/problems.ts";
 import { Failure } from "../../../src/edgectl/failure.ts";
@@ -11,8 +11,8 @@ import { extract, fetchRepository, type PublicFile, readList } from "./public-fi
 /*
  * How many public compose files can be applied as people wrote them: each file of files.txt (repository, commit, path) is
  * checked as `edgectl compose check --map-ports` does, with the example of `.env` that comes with it; then those of
- * held-out.txt, which were collected afterwards and not looked at one by one. Prints a table for each of what is refused, by
- * key. Repositories are cloned from GitHub unless --repositories has them.
+ * held-out.txt, which were collected afterwards and not looked at one by one, and of held-out-2.txt, which were collected once
+ * those had been read. Prints a table for each of what is refused, by key. Repositories are cloned from GitHub unless --repositories has them.
  *
  *   node_modules/.bin/node test/bench/compose-files/main.ts [--repositories DIRECTORY] [--list FILE] [--shared-volumes]
  *     [--build-registry PREFIX] [--filled-in] [--verbose]
@@ -21,7 +21,7 @@ import { extract, fetchRepository, type PublicFile, readList } from "./public-fi
  * they get what they ask for: a value for each variable that is not set, and the files of variables and secrets that they name.
  */
 
-const LISTS = ["files.txt", "held-out.txt"].map((name) => join(import.meta.dirname, name));
+const LISTS = ["files.txt", "held-out.txt", "held-out-2.txt"].map((name) => join(import.meta.dirname, name));
 
 interface Verdict {
   readonly file: PublicFile;
@@ -46,35 +46,42 @@ const STAND_INS: readonly (readonly [RegExp, string])[] = [
   [/DNS/, "192.0.2.53"],
   [/(^|_)IP(V4)?$|ADDR|HOST$/, "192.0.2.1"],
   [/PORT/, "8080"],
-  [/PATH|DIR|CFG|CONF/, "/srv/stand-in"],
 ];
 
-function standInFor(name: string): string {
-  return STAND_INS.find(([pattern]) => pattern.test(name))?.[1] ?? "1000";
+/** @param at where the variable is used: what is mounted begins with a path */
+function standInFor(name: string, at: string, root: string): string {
+  if (/ROOT/.test(name)) return root;
+  const isPath = /PATH|DIR|CFG|CONF/.test(name) || /\.volumes\b/.test(at);
+  return STAND_INS.find(([pattern]) => pattern.test(name))?.[1] ?? (isPath ? join(root, "stand-in") : "1000");
 }
 
 /** What the problems say that is left to who runs the file, made up. Returns the variables. */
-async function fillIn(problems: readonly RemarkDocument[], directory: string): Promise<Record<string, string>> {
+async function fillIn(
+  problems: readonly RemarkDocument[],
+  { root, path }: { readonly root: string; readonly path: string },
+): Promise<Record<string, string>> {
   const variables: Record<string, string> = {};
   for (const { message } of problems) {
-    const [, variable] = /(?:uses|needs) the variable (\w+)/.exec(message) ?? [];
-    if (variable !== undefined) variables[variable] = standInFor(variable);
+    const [, at = "", variable] = /^(.*?)(?:uses|needs) the variable (\w+)/.exec(message) ?? [];
+    if (variable !== undefined) variables[variable] = standInFor(variable, at, root);
     const [, kind, file] = /^(.+) names (\S+), which is not a file here/.exec(message) ?? [];
     if (file === undefined || !/env_file|^secrets\./.test(kind ?? "")) continue;
-    await mkdir(dirname(join(directory, file)), { recursive: true });
-    await writeFile(join(directory, file), /env_file/.test(kind ?? "") ? "" : "stand-in");
+    const name = resolve(dirname(path), file);
+    if (!name.startsWith(root)) continue;
+    await mkdir(dirname(name), { recursive: true });
+    await writeFile(name, /env_file/.test(kind ?? "") ? "" : "stand-in");
   }
   return variables;
 }
 
 /** Checks the file as it is, or again with what it asks for. */
-async function checkFile(path: string): Promise<readonly RemarkDocument[]> {
+async function checkFile(path: string, root: string): Promise<readonly RemarkDocument[]> {
   const text = await readFile(path, "utf8");
   let problems = check(text, path, {});
   const env: Record<string, string> = {};
   // One that is filled in may lead to the next.
   for (let round = 0; values["filled-in"] && problems.length > 0 && round < 3; round++) {
-    Object.assign(env, await fillIn(problems, dirname(path)));
+    Object.assign(env, await fillIn(problems, { root, path }));
     problems = check(text, path, env);
   }
   return problems;
@@ -121,7 +128,7 @@ async function tryList(list: string, cache: string): Promise<void> {
         await fetchRepository(file, join(cache, "repositories"), values.repositories),
         into,
       );
-      verdicts.push({ file, problems: await checkFile(path) });
+      verdicts.push({ file, problems: await checkFile(path, into) });
     } catch (error) {
       missing.push(file);
       if (values.verbose) console.error(`${file.repository} ${file.path}: ${String(error)}`);

@@ -155,6 +155,7 @@ function memoryFiles(
 ): LocalFiles {
   const contentOf = (name: string): Buffer => Buffer.from(files[pathOf(name)] ?? "");
   return {
+    fromHere: (path) => posix.relative("/home/project", path),
     kindOf(name) {
       if (files[pathOf(name)] !== undefined) return "file";
       return Object.keys(files).some((path) => isIn(pathOf(name), path)) ? "directory" : "missing";

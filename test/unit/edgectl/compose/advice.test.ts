@@ -82,7 +82,6 @@ const BRINGS: readonly string[] = [
   "Give each service one of its own, or none.",
   "Name the image with \\`image: ${name}\\`, or all of them with --build-registry, and push it: ${commands(value, service.name, name)}",
   "Push the image, and use missing.",
-  "Remove the one that is not meant.",
   "Rename one of them.",
   "Rename that one.",
   "Split it.",

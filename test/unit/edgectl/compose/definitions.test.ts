@@ -81,28 +81,23 @@ describe("names that are one", () => {
     expect(problems).toEqual([expect.stringContaining("as volumes.other is. Rename that one.")]);
   });
 
-  test.each([
-    "volumes: ['a:/d', 'b:/d']",
-    "volumes: ['a:/d', {type: volume, source: b, target: /d/}]",
-    "volumes: ['a:/d', {type: tmpfs, target: //d}]",
-    "volumes: [{type: tmpfs, target: /d}, '/srv:/d']",
-    "volumes: ['a:/d', './new:/d']",
-    "volumes: ['a:/d', 'a:/d:ro']",
-  ])("two mounts at one path: %s", (lines) => {
-    expect(convertWeb(lines, "volumes: {a: , b: }").problems).toEqual([
-      expect.stringContaining("services.web.volumes[1] mounts something at /d, as services.web.volumes[0] does"),
-    ]);
+  test.each<[string, object]>([
+    ["volumes: ['a:/d', 'b:/d']", { name: "gw_b" }],
+    ["volumes: ['a:/d', {type: volume, source: b, target: /d/}]", { name: "gw_b" }],
+    ["volumes: [{type: tmpfs, target: /d}, '/srv:/d']", { local: "/srv" }],
+    ["volumes: ['a:/d', 'a:/d:ro']", { name: "gw_a", readonly: true }],
+    ["volumes: ['nowhere:/d', '/d', 'a:/d']", { name: "gw_a", readonly: false }],
+    ["volumes: ['./missing.conf:/d', './missing.conf:/d/', 'a:/d']", { name: "gw_a" }],
+    ["volumes: [{type: volume, source: a, target: /d}, {type: volume, source: a, target: /d}]", { name: "gw_a" }],
+  ])("of several mounts at one path, the last one counts, as in compose: %s", (lines, mounted) => {
+    const { apps, problems, notes } = convertWeb(lines, "volumes: {a: , b: }");
+    expect(problems).toEqual([]);
+    expect(apps["web"]?.["volumes"]).toEqual([expect.objectContaining(mounted)]);
+    expect(apps["web"]).not.toHaveProperty("tmpfs");
+    expect(notes.join()).toMatch(
+      /web\.volumes\[0\] is left out: services\.web\.volumes\[[12]\] mounts at \/d too, and the last/,
+    );
   });
-
-  test.each(["'a:/d', 'a:/d'", "{type: volume, source: a, target: /d}, {type: volume, source: a, target: /d}"])(
-    "one mount twice counts once: %s",
-    (mounts) => {
-      const { apps, problems, notes } = convertWeb(`volumes: [${mounts}]`, "volumes: {a: }");
-      expect(problems).toEqual([]);
-      expect(apps["web"]?.["volumes"]).toHaveLength(1);
-      expect(notes.join()).toContain("services.web.volumes[1] is in the list before, and counts once.");
-    },
-  );
 
   test("two services with one container_name", () => {
     const { problems } = convert(

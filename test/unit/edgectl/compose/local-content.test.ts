@@ -12,6 +12,7 @@ import { tempDir } from "../../../support/temp-dir.ts";
 
 const FILES: LocalFiles = {
   kindOf: () => "file",
+  fromHere: (path) => path,
   isInside: () => true,
   sizeOf: () => 1,
   modeOf: () => 0o644,

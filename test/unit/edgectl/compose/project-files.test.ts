@@ -100,6 +100,26 @@ describe("extends", () => {
     });
   });
 
+  test("takes a file by its absolute path, with what is beside it on this machine", () => {
+    const files = {
+      "../common/base.yaml": "services: {base: {image: 'b:1', env_file: b.env, volumes: ['./b.conf:/b:ro']}}",
+      "../common/b.env": "A=1",
+      "../common/b.conf": "b",
+      "../other/o.yaml": "services: {o: {image: 'o:1', volumes: ['./o.conf:/o:ro']}}",
+      "../other/o.conf": "o",
+    };
+    const text = [
+      "include: [$HOME/other/o.yaml]",
+      "services: {web: {extends: {file: '${HOME}/common/base.yaml', service: base}}}",
+    ].join("\n");
+    const { apps, problems } = convert(text, { files, env: { HOME: "/home" } });
+    expect(problems).toEqual([]);
+    expect(apps).toEqual({
+      web: { image: "b:1", environments: [{ key: "A", value: "1" }], files: [{ target: "/b", content: "b" }] },
+      o: { image: "o:1", files: [{ target: "/o", content: "o" }] },
+    });
+  });
+
   test("takes paths and variables of another file from there", () => {
     const files = {
       "common/base.yaml":
