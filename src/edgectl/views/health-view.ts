@@ -20,11 +20,17 @@ const KNOWN: Readonly<Record<string, readonly [header: string, unit: string]>> =
   sinr_db: ["SINR", " dB"],
 };
 
-/** Renders a table with a row for each point: means, with the highest values where they differ. */
-export function renderHealth(health: AssetHealth, theme: Theme, width: number | undefined): string {
+/** Renders a table with a row for each point: means, with the highest values where they differ. @param away about the device */
+export function renderHealth(
+  health: AssetHealth,
+  away: string | undefined,
+  theme: Theme,
+  width: number | undefined,
+): string {
   const { at, series, interval_s: interval, source } = health;
   const apps = health.apps ? renderApps(health.apps, theme, width) : [];
-  if (at.length === 0) return ["There are no samples of this time.", ...apps].join("\n\n");
+  const notes = away === undefined ? [] : [away];
+  if (at.length === 0) return ["There are no samples of this time.", ...notes, ...apps].join("\n\n");
   const who = source === "device" ? "asked of the device" : "as the device has sent it to the service";
   const columns: Column<number>[] = [
     { header: "FROM (UTC)", cell: (index) => formatMinute(at[index] ?? 0) },
@@ -37,8 +43,22 @@ export function renderHealth(health: AssetHealth, theme: Theme, width: number | 
     `Means of ${formatDuration(interval)}, and the highest value where it differs; ${who}`,
     "",
     renderTable(columns, [...at.keys()], theme, width),
-    ...apps.flatMap((part) => ["", part]),
+    ...[...apps, ...notes].flatMap((part) => ["", part]),
   ].join("\n");
+}
+
+/** Says since when a device has been away, and what it measured last. @param sent what it has sent up to then */
+export function describeAbsence(lastSeen: number | null | undefined, sent: AssetHealth | undefined): string {
+  if (typeof lastSeen !== "number") return "The device has never been connected.";
+  const away = `The device has been away since ${formatMinute(lastSeen)} UTC`;
+  const newest = sent?.at.at(-1);
+  if (sent === undefined || newest === undefined) return `${away}, and had sent nothing of the day before.`;
+  const figures = sent.series.flatMap(({ metric, mean }) => {
+    const [header, unit] = KNOWN[metric] ?? [sanitizeLine(metric), ""];
+    const value = valueOf(mean.at(-1), undefined, unit);
+    return value === "-" ? [] : [`${header} ${value}`];
+  });
+  return `${away}. The last that it has sent is of ${formatMinute(newest)}: ${figures.join(", ")}.`;
 }
 
 /** A table for each app, with the rows in which it was measured. */

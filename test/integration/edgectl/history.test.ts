@@ -80,6 +80,8 @@ test("assets health shows how the device was, as a table", async () => {
     "2024-10-04 00:00 5 / 80 % 41 °C",
     "2024-10-04 01:00 5 % -",
     "",
+    "The device has never been connected.",
+    "",
   ]);
   await control.store.health.addRows(
     uuid,
@@ -99,27 +101,67 @@ test("assets health shows how the device was, as a table", async () => {
     apps.stdout
       .split("\n")
       .map((line) => line.replaceAll(/\s+/g, " ").trim())
-      .slice(-9),
-  ).toEqual(
-    [
-      "job, means of 1 h",
-      "",
-      "FROM (UTC) CPU MEMORY RESTARTS",
-      "2024-10-04 00:00 3.2 % - 0",
-      "",
-      "web, means of 1 h",
-      "",
-      "FROM (UTC) CPU MEMORY RESTARTS",
-      "2024-10-04 00:00 0.8 % / 13 % 1.05 MB / 2.10 MB 4",
-      "",
-    ].slice(-9),
-  );
+      .slice(-12, -2),
+  ).toEqual([
+    "job, means of 1 h",
+    "",
+    "FROM (UTC) CPU MEMORY RESTARTS",
+    "2024-10-04 00:00 3.2 % - 0",
+    "",
+    "web, means of 1 h",
+    "",
+    "FROM (UTC) CPU MEMORY RESTARTS",
+    "2024-10-04 00:00 0.8 % / 13 % 1.05 MB / 2.10 MB 4",
+    "",
+  ]);
   const json = await user.run(["assets", "health", asset.serialNumber, ...range, "--points", "1", "--json"]);
   expect(JSON.parse(json.stdout)).toMatchObject({ source: "service", at: [T0] });
   const unaligned = ["--from", String(T0 - 24 * HOUR + 777), "--to", String(T0 + 24 * HOUR + 777)];
   const twoDays = await user.run(["assets", "health", asset.serialNumber, ...unaligned]);
   expect(twoDays.stdout).toContain("Means of 2 h,");
-  expect((await user.run(["assets", "health", never.asset.serialNumber])).stdout).toContain("no samples");
-  const asked = await user.run(["assets", "health", asset.serialNumber, "--source", "device"]);
-  expect([asked.code === 0, asked.stderr]).toEqual([false, expect.stringContaining("DeviceNotReachable") as string]);
+  expect((await user.run(["assets", "health", never.asset.serialNumber])).stdout).toBe(
+    "There are no samples of this time.\n\nThe device has never been connected.\n",
+  );
+  const asked = await user.run(["assets", "health", never.asset.serialNumber, "--source", "device"]);
+  expect([asked.code, asked.stderr]).toEqual([
+    1,
+    expect.stringMatching(
+      /^Error: Device not reachable\. The device has never been connected\. \(DeviceNotReachable\)\n.*Without/,
+    ),
+  ]);
+});
+
+test("assets health of a device that is away says since when, and what it has sent last", async () => {
+  await using control = await startControlPlane();
+  await using user = await edgectlUser();
+  const account = await control.account();
+  const [sender, silent] = [await control.asset(account), await control.asset(account)];
+  await user.run(["login", "--url", control.url, "--key-file", "-"], { input: account.apiKey });
+  for (const { uuid } of [sender, silent]) {
+    const session = { assetUuid: uuid, sessionId: `ses-${uuid}`, instanceId: "ins", protocol: 1, at: T0 };
+    const { epoch = 0 } = (await control.store.sessions.open(session)) ?? {};
+    await control.store.sessions.close({ assetUuid: uuid, epoch }, T0 + 3 * HOUR + 120, "lost");
+  }
+  await control.store.health.addRows(sender.uuid, [
+    { at: T0 + HOUR, spreads: { cpu_percent: [1, 5, 80] } },
+    { at: T0 + 2 * HOUR, spreads: { cpu_percent: [1, 7, 80], temperature_celsius: [40, 41, 41] } },
+  ]);
+  const away = "The device has been away since 2024-10-04 03:02 UTC";
+  const last = `${away}. The last that it has sent is of 2024-10-04 02:00: CPU 7 %, TEMP 41 °C.`;
+  const health = (asset: typeof sender, ...options: string[]) =>
+    user.run(["assets", "health", asset.asset.serialNumber, ...options]);
+  expect((await health(sender)).stdout).toBe(`There are no samples of this time.\n\n${last}\n`);
+  const range = ["--from", String(T0), "--to", String(T0 + 24 * HOUR)];
+  expect((await health(sender, ...range)).stdout).toMatch(/2024-10-04 01:00 [^]*\n\nThe device has been away since/);
+  expect((await health(silent)).stdout).toContain(`${away}, and had sent nothing of the day before.`);
+  const refused = await health(sender, "--source", "device");
+  expect([refused.code, refused.stdout]).toEqual([1, ""]);
+  expect(refused.stderr).toContain(`${last} (DeviceNotReachable)`);
+  // A program gets what the API says.
+  expect(JSON.parse((await health(sender, "--json")).stdout)).toEqual({
+    source: "service",
+    interval_s: 7_200,
+    at: [],
+    series: [],
+  });
 });
