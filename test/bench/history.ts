@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "ws";
@@ -9,8 +9,10 @@ import type { HealthRow } from "../../src/protocol/link/health-points.ts";
 import { PROTOCOL_VERSION } from "../../src/protocol/version.ts";
 import { startControlPlane } from "../../scripts/system/control-plane.ts";
 import { FakeClock } from "../support/fake-clock.ts";
+import { succeed } from "../support/command.ts";
 import { BUSY, usedApps } from "../support/health-samples.ts";
 import { loadImage, sleeperImage, uniqueName } from "../support/images.ts";
+import { smallDisk } from "../support/small-disk.ts";
 import { TcpRelay } from "../support/link/tcp-relay.ts";
 import { tlsFront } from "../support/link/tls-front.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -25,12 +27,15 @@ const WINDOW_PARTS = 10;
 const ROW_MS = 300_000;
 const ROWS_A_DAY = 288;
 const APPS = 3;
+const DISK_MB = 64;
+const SECTOR_BYTES = 512;
 /** Headers of IP and TCP with its options, of a segment and of its acknowledgement. */
 const SEGMENT_BYTES = 2 * 52;
 
 /**
  * What the history of a device with three apps costs: bytes on the link, by what the agent attributes to it and by a relay in
- * front of TLS, with the device's clock driven; and an agent that keeps one beside an agent that keeps none, at the same time.
+ * front of TLS, with the device's clock driven; and an agent that keeps one beside an agent that keeps none, at the same time, each on
+ * a disk of its own, as an hour shows with `--minutes 60`.
  */
 export const history: Bench = {
   name: "history",
@@ -41,7 +46,7 @@ export const history: Bench = {
     const [on, off] = await measureAgents(windowMs, quick ? 2_000 : 75_000);
     const cpu = on.cpuPercent - off.cpuPercent;
     const megabytes = (on.pss - off.pss) / 1e6;
-    const hourly = ((on.written - off.written) / windowMs) * 3_600_000;
+    const inAnHour = (written: number): string => `${((written / windowMs) * (3_600_000 / 1024)).toFixed(0)} KiB`;
     const { messages } = link;
     const onWire = link.relayed + messages * SEGMENT_BYTES;
     return {
@@ -70,9 +75,14 @@ export const history: Bench = {
           target: atMost(0.5, "MB more", megabytes),
         },
         {
-          what: "the same: written to disk in an hour, from the window",
-          value: `${(hourly / 1024).toFixed(0)} KiB more`,
-          reference: `without history: ${(((off.written / windowMs) * 3_600_000) / 1024).toFixed(0)} KiB`,
+          what: "the same: written by the agent in an hour, from the window",
+          value: inAnHour(on.written),
+          reference: `without history: ${inAnHour(off.written)}`,
+        },
+        {
+          what: "the same: written to its disk, ext4 with its journal, in an hour",
+          value: inAnHour(on.onDisk),
+          reference: `without history: ${inAnHour(off.onDisk)}`,
         },
       ],
     };
@@ -174,19 +184,24 @@ interface AgentCost {
   readonly cpuPercent: number;
   readonly pss: number;
   readonly written: number;
+  readonly onDisk: number;
 }
 
 /** An agent with a history and one without, each with three apps. */
 async function measureAgents(windowMs: number, settleMs: number): Promise<readonly [on: AgentCost, off: AgentCost]> {
   await using image = await loadImage(await engineSocket(), await sleeperImage(), "bench");
-  await using on = await startSystem({ telemetry: { health: true } });
-  await using off = await startSystem({ telemetry: { health: false } });
+  await using diskOn = await smallDisk(DISK_MB, true);
+  await using diskOff = await smallDisk(DISK_MB, true);
+  const disks = [diskOn.path, diskOff.path] as const;
+  await using on = await startSystem({ telemetry: { health: true } }, { deviceFolder: diskOn.path });
+  await using off = await startSystem({ telemetry: { health: false } }, { deviceFolder: diskOff.path });
   const systems = [on, off] as const;
   for (const { target } of systems)
     for (let app = 0; app < APPS; app++)
       await deployed(target, { name: uniqueName(`history${app}`), image: image.reference });
   await sleep(settleMs);
   const pids = systems.map(({ agent }) => agent.pid);
+  const onDiskBefore = [await bytesOnDisk(disks[0]), await bytesOnDisk(disks[1])];
   const before = pids.map((pid) => ({ cpu: processorMs(pid), written: writtenBytes(pid) }));
   // The lowest, which is what stays after a collection of garbage.
   const pss = pids.map(() => Infinity);
@@ -194,13 +209,25 @@ async function measureAgents(windowMs: number, settleMs: number): Promise<readon
     await sleep(windowMs / WINDOW_PARTS);
     for (const [index, pid] of pids.entries()) pss[index] = Math.min(pss[index] ?? Infinity, proportionalBytes(pid));
   }
+  const onDisk = [await bytesOnDisk(disks[0]), await bytesOnDisk(disks[1])];
   const [withHistory, without] = pids.map((pid, index): AgentCost => ({
     cpuPercent: ((processorMs(pid) - (before[index]?.cpu ?? 0)) / windowMs) * 100,
     written: writtenBytes(pid) - (before[index]?.written ?? 0),
+    onDisk: (onDisk[index] ?? Number.NaN) - (onDiskBefore[index] ?? 0),
     pss: pss[index] ?? Number.NaN,
   }));
   if (!withHistory || !without) throw new Error("an agent is missing");
   return [withHistory, without];
+}
+
+/** Bytes that were written to the device of a file system, with what was waiting for it. */
+async function bytesOnDisk(path: string): Promise<number> {
+  await succeed("sync", ["--file-system", path]);
+  const { dev } = statSync(path);
+  // The numbers of the device, as in makedev(3).
+  const number = `${(dev >> 8) & 0xfff}:${(dev & 0xff) | ((dev >> 12) & 0xfff00)}`;
+  const [, , , , , , sectors] = readFileSync(`/sys/dev/block/${number}/stat`, "utf8").trim().split(/\s+/);
+  return Number(sectors) * SECTOR_BYTES;
 }
 
 /** Bytes that a process has written to storage. */

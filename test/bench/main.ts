@@ -31,6 +31,7 @@ import { fleet } from "./service/fleet.ts";
 import { fleetLoss } from "./service/fleet-loss.ts";
 import { fleetShared } from "./service/fleet-shared.ts";
 import { floods } from "./service/floods.ts";
+import { healthMonths } from "./service/health-months.ts";
 import { judgement } from "./service/judgement.ts";
 import { pages } from "./service/pages/pages.ts";
 import { rollout } from "./service/rollout.ts";
@@ -75,6 +76,7 @@ const BENCHES: readonly Bench[] = [
   webConsole,
   beforeAfter,
   history,
+  healthMonths,
   small,
   smallRun,
   agentFleet,

@@ -16,10 +16,15 @@ export interface System extends AsyncDisposable {
   readonly target: Target;
 }
 
+interface AgentStart extends Pick<AgentSettings, "wrapperCommand" | "environment"> {
+  /** Where its state is, and all else that it writes. Default: beside the control plane's. */
+  readonly deviceFolder?: string;
+}
+
 /** Starts both processes. `agentConfig` is added to the agent's configuration. @param how the agent is started */
 export async function startSystem(
   agentConfig: Readonly<Record<string, unknown>> & { readonly engine?: { readonly socket: string } } = {},
-  how: Pick<AgentSettings, "wrapperCommand" | "environment"> = {},
+  { deviceFolder, ...how }: AgentStart = {},
 ): Promise<System> {
   await using owner = new AsyncDisposableStack();
   const folder = owner.use(await tempDir()).path;
@@ -27,7 +32,7 @@ export async function startSystem(
   const registration = await control.register("bench", "BENCH-1");
   const { deviceToken } = registration;
   const settings = { controlPlaneUrl: control.agentUrl, deviceToken, config: agentConfig, ...how };
-  const device = join(folder, "device");
+  const device = deviceFolder ?? join(folder, "device");
   owner.defer(() => removeApps(stateDirectory(device), agentConfig.engine?.socket));
   const agent = owner.use(await startAgent(device, settings));
   await waitUntilOnline(agent);

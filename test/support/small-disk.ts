@@ -15,8 +15,15 @@ export async function smallDiskUnavailableReason(): Promise<string | undefined> 
   );
 }
 
-/** Mounts a new file system of `megabytes` MB from a file; needs root. Disposing it unmounts and removes it. */
-export async function smallDisk(megabytes: number): Promise<{ readonly path: string } & AsyncDisposable> {
+/**
+ * Mounts a new file system of `megabytes` MB from a file; needs root. Disposing it unmounts and removes it.
+ *
+ * @param hasJournal as disks of devices have, which is written besides
+ */
+export async function smallDisk(
+  megabytes: number,
+  hasJournal = false,
+): Promise<{ readonly path: string } & AsyncDisposable> {
   const home = await tempDir();
   const image = join(home.path, "disk.img");
   const path = join(home.path, "mount");
@@ -24,7 +31,7 @@ export async function smallDisk(megabytes: number): Promise<{ readonly path: str
     await mkdir(path);
     await writeFile(image, "");
     await run("truncate", ["--size", `${megabytes}M`, image]);
-    await run("mkfs.ext4", ["-q", "-m", "0", "-O", "^has_journal", image]);
+    await run("mkfs.ext4", ["-q", "-m", "0", "-O", hasJournal ? "has_journal" : "^has_journal", image]);
     await run("mount", ["-o", "loop", image, path]);
   } catch (error) {
     await home[Symbol.asyncDispose]();
