@@ -95,6 +95,13 @@ describe.skipIf(missing !== undefined)("the control plane's units", () => {
       }
     });
 
+    test("the journal has the first admin's link, and a backup is made when asked for, as docs/pilot.md says", async () => {
+      const announced = await machine.succeed(documented("docs/pilot.md", "2. The first admin, and people"));
+      expect(announced).toMatch(/https:\/\/control\.example\.com\/#\/setup\?code=\S+/);
+      const made = await machine.succeed(`set -e; ${documented("docs/pilot.md", "10. A backup")}`);
+      expect(made).toMatch(/secrets\.key[^]*edge-control-[\dTZ-]+\.db/);
+    });
+
     test("systemd starts it again after it was killed", async () => {
       const pid = await mainPid(machine, UNIT);
       await machine.succeed(`kill -KILL ${pid}`);

@@ -14,6 +14,15 @@ const NOT_RUN: Readonly<Record<string, string>> = {
     "needs a release and a registry; test/integration/edgectl/agent-releases-push.test.ts runs it",
   "docs/api.md#Update the agent/1":
     "needs a registry with a release; test/integration/control-plane/update-agent.test.ts sends it",
+  "docs/pilot.md#1. The service, with TLS/1": "builds, and copies to a server that a test has not",
+  "docs/pilot.md#2. The first admin, and people/2":
+    "asks in a browser; test/e2e/documentation/first-use.test.ts logs in so",
+  "docs/pilot.md#3. A key, then the package/1":
+    "compresses for minutes; test/device/agent-updates.test.ts packages and signs with the same functions",
+  "docs/pilot.md#Later: another version of the agent/1":
+    "needs a release; test/integration/control-plane/agent-release.test.ts adds one by the same command",
+  "docs/pilot.md#Later: another version of the agent/2":
+    "needs a device that trusts a release; test/device/agent-updates.test.ts updates one from the service",
   "docs/guarantees.md#How they are tested/1": "runs tests",
   "docs/compose.md#Two public stacks/1":
     "needs the internet; test/bench/compose-files checks the same file, and test/e2e/apply-files.test.ts applies one",

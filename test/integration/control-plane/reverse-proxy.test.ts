@@ -5,6 +5,8 @@ import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ControlPlane, startControlPlane, type TestAccount, type TestAsset } from "../../support/control-plane.ts";
+import { succeed } from "../../support/command.ts";
+import { documented, fill } from "../../support/documentation.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
 import { RawStreamClient } from "../../support/raw-stream-client.ts";
 import { ReverseProxy } from "../../support/reverse-proxy.ts";
@@ -28,6 +30,13 @@ afterAll(() => owned.disposeAsync());
 
 const connectDevice = (): Promise<FakeDevice> =>
   FakeDevice.connect(`wss://localhost:${proxy.port}/v1/agent`, asset.deviceToken);
+
+test("the service is reached under its name, as docs/pilot.md tries it", async () => {
+  const commands = fill(documented("docs/pilot.md", "1. The service, with TLS", 2), {
+    "curl https://control.example.com": `curl --fail ${proxy.url}`,
+  });
+  await succeed("bash", ["-ec", commands], { env: { CURL_CA_BUNDLE: proxy.authorityFile } });
+});
 
 test("devices, and clients of apps, get their WebSockets", async () => {
   await using device = await connectDevice();
