@@ -36,9 +36,11 @@ test("the service takes each example of a configuration and of settings in docs/
   const examples = blocksOf("docs/alerts.md").flatMap(({ language, text }) =>
     language === "json" ? [JSON.parse(text) as object] : [],
   );
-  const results = examples.map((example) =>
+  // What a webhook receives is compared with a real one where it is sent.
+  const given = examples.filter((example) => !("timestamp" in example));
+  const results = given.map((example) =>
     ("channels" in example ? alertSettingsInputSchema : configSchema).safeParse(example),
   );
-  expect(results.map(({ error }) => error)).toEqual(examples.map(() => undefined));
-  expect(examples.length).toBeGreaterThanOrEqual(3);
+  expect(results.map(({ error }) => error)).toEqual(given.map(() => undefined));
+  expect(given.length).toBeGreaterThanOrEqual(3);
 });
