@@ -85,6 +85,39 @@ export function assetsContract(harness: StoreHarness): void {
       expect(await listAssets(store, "acc_2", EVERYTHING, 10)).toEqual([]);
     });
 
+    test("have the status of their SIMs in lists, whatever changes these, and in whatever order at once", async () => {
+      await using store = await openWithAccounts(harness);
+      const both = await register(store, someAsset({ supersim: someSuperSim(), prosim: someProSim() }));
+      const none = await register(store, someAsset());
+      const uuidsOf = async (status: "active" | "inactive", order?: "updated_at") =>
+        (await listAssets(store, ACCOUNT, { ...EVERYTHING, status, order }, 10)).map(({ uuid }) => uuid).toSorted();
+      const expectActive = async (...active: readonly string[]) => {
+        const inactive = [both.uuid, none.uuid].filter((uuid) => !active.includes(uuid)).toSorted();
+        for (const order of [undefined, "updated_at"] as const) {
+          expect(await uuidsOf("active", order)).toEqual(active);
+          expect(await uuidsOf("inactive", order)).toEqual(inactive);
+        }
+      };
+      await expectActive(both.uuid);
+      await store.sims.setSimState(both.uuid, "supersim", { status: "inactive", networkGroup: undefined });
+      await expectActive(both.uuid);
+      await store.sims.setSimState(both.uuid, "prosim", { status: "inactive", networkGroup: undefined });
+      await expectActive();
+      const set = (status: "active" | "inactive") =>
+        Promise.all(
+          (["supersim", "prosim"] as const).map((type) =>
+            store.sims.setSimState(both.uuid, type, { status, networkGroup: undefined }),
+          ),
+        );
+      await set("active");
+      await expectActive(both.uuid);
+      await set("inactive");
+      await expectActive();
+      await store.sims.setSimState(both.uuid, "prosim", { status: "active", networkGroup: undefined });
+      await store.sims.releaseSim(both, "prosim", someAudit("sim.released"));
+      await expectActive();
+    });
+
     test("are listed in the order of registration or of updates, from either end", async () => {
       await using store = await openWithAccounts(harness);
       const all = [];

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PostgresPool } from "../../../src/control-plane/store/postgres/pool.ts";
-import { AssetList, criteriaOf, listSql } from "../../../src/control-plane/store/sql/asset-list.ts";
+import { criteriaOf } from "../../../src/control-plane/store/sql/asset-criteria.ts";
+import { AssetList, listSql } from "../../../src/control-plane/store/sql/asset-list.ts";
 import type { AssetCursor } from "../../../src/control-plane/core/cursor.ts";
 import type { AssetFilter } from "../../../src/control-plane/store/assets.ts";
 import { PostgresExecutor } from "../../../src/control-plane/store/sql/postgres-executor.ts";
@@ -28,8 +29,8 @@ describe.skipIf(reason !== undefined)(`selectors on PostgreSQL${reason === undef
       `INSERT INTO assets (uuid, account_id, serial_number, name, type, created_at, updated_at)
        SELECT lpad(i::text, 6, '0'), 'acc_1', i, CASE WHEN i % 200 = 0 THEN 'Kiosk' ELSE i::text END,
          CASE WHEN i % 200 = 0 THEN 'kiosk' ELSE '' END, i, i FROM generate_series(1, 5000) i`,
-      `INSERT INTO asset_states (asset_uuid, account_id, instance_id, agent_version, reasons, accepted_at)
-       SELECT uuid, account_id, CASE WHEN created_at % 100 = 25 THEN 'i' END, CASE WHEN created_at % 100 = 50 THEN '0.9' ELSE '1' END,
+      `INSERT INTO asset_states (asset_uuid, account_id, created_at, instance_id, agent_version, reasons, accepted_at)
+       SELECT uuid, account_id, created_at, CASE WHEN created_at % 100 = 25 THEN 'i' END, CASE WHEN created_at % 100 = 50 THEN '0.9' ELSE '1' END,
          CASE WHEN created_at % 100 = 0 THEN 64 ELSE 0 END, CASE WHEN created_at % 100 <> 75 THEN 1 END FROM assets`,
       `INSERT INTO asset_tags (asset_uuid, account_id, key, value)
        SELECT uuid, account_id, k, CASE WHEN k = 'site' AND created_at % 100 = 0 THEN 's2' ELSE v END
@@ -71,6 +72,8 @@ describe.skipIf(reason !== undefined)(`selectors on PostgreSQL${reason === undef
     { accepted: false },
     { connected: true },
     { attention: "disk_low" },
+    { attention: "any" },
+    { attention: "any", type: "kiosk", order: "-created_at" },
     { attention: "disk_low", type: "kiosk", order: "-updated_at", updatedSince: 2_000 },
     { text: "KIOSK", order: "-created_at" },
     { status: "active", order: "updated_at" },

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import { openSqlite } from "../../../src/lib/sqlite.ts";
-import { AssetList, criteriaOf, fewCandidates, listSql } from "../../../src/control-plane/store/sql/asset-list.ts";
+import { criteriaOf } from "../../../src/control-plane/store/sql/asset-criteria.ts";
+import { AssetList, fewCandidates, listSql, sourceOf } from "../../../src/control-plane/store/sql/asset-list.ts";
 import { SQLITE } from "../../../src/control-plane/store/sql/dialect.ts";
 import { SqliteExecutor } from "../../../src/control-plane/store/sql/sqlite-executor.ts";
-import type { AssetFilter } from "../../../src/control-plane/store/assets.ts";
+import type { AssetFilter, AssetWithState } from "../../../src/control-plane/store/assets.ts";
 import { MIGRATIONS } from "../../../src/control-plane/store/sqlite/migrations.ts";
 
 const FILTER = {
@@ -126,6 +127,94 @@ test("a page ends after so many assets were looked at, with the position where t
   // What ends the list is not looked beyond.
   const since = { ...filter, order: "-updated_at", updatedSince: 2_500 } as const;
   expect(await list.page("acc_1", since, TIME, 50, undefined)).toMatchObject({ assets: [{}], next: undefined });
+});
+
+test.each<[Partial<AssetFilter>, string]>([
+  [{ status: "inactive" }, "assets_by_status (account_id=? AND is_active=? AND (created_at,uuid)>(?,?))"],
+  [{ connected: true, status: "active" }, "asset_states_connected (account_id=? AND (created_at,asset_uuid)>(?,?))"],
+  [{ attention: "any", type: "a" }, "asset_states_with_reasons (account_id=? AND (created_at,asset_uuid)>(?,?))"],
+  [{ attention: "disk_low" }, "asset_states_with_reasons (account_id=? AND (created_at,asset_uuid)>(?,?))"],
+])("a page with %j is read in its order from the index %s, which has no other assets", (given, index) => {
+  const filter = { status: undefined, type: undefined, text: undefined, ...given };
+  using database = openSqlite(":memory:", { migrations: MIGRATIONS });
+  for (const order of ["created_at", "-created_at"] as const) {
+    const sql = listSql(criteriaOf(filter, TIME), SQLITE, order, "all", sourceOf({ ...filter, order }));
+    const plan = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
+    const steps = plan.map((row) => String(row["detail"])).filter((step) => !INSTANCES.test(step));
+    expect(steps[0]).toContain(`INDEX ${order === "created_at" ? index : index.replace(">(", "<(")}`);
+    expect(steps.filter((step) => /TEMP B-TREE|^SCAN/.test(step))).toEqual([]);
+  }
+});
+
+test.each<Partial<AssetFilter>>([
+  { attention: "any" },
+  { attention: "any", type: "a" },
+  { attention: "disk_low" },
+  { connected: true },
+  { connected: true, status: "inactive" },
+  { status: "active" },
+  { status: "inactive", connected: false },
+  { attention: "any", order: "-created_at" },
+  { connected: true, order: "-created_at" },
+  { status: "inactive", order: "-created_at" },
+  { attention: "any", order: "updated_at" },
+])("the pages with %j have what the filter says, however few match and however many are looked at", async (given) => {
+  using database = openSqlite(":memory:", { migrations: MIGRATIONS });
+  // Instance a is alive, b has died, and c has left nothing but its sessions.
+  database.exec(`
+    INSERT INTO accounts (id, name, created_at) VALUES ('acc_1', 'a', 0);
+    INSERT INTO instances (id, version, started_at_ms, lease_until_ms) VALUES ('a', '1', 0, 10), ('b', '1', 0, 0);
+    WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 59)
+    INSERT INTO assets (uuid, account_id, serial_number, name, type, created_at, updated_at)
+    SELECT printf('%04d', i), 'acc_1', i, i, iif(i % 4 = 0, 'a', 'b'), i / 7, (i * 7) % 60 FROM n;
+    INSERT INTO sims (asset_uuid, kind, iccid, status)
+    SELECT uuid, 'supersim', 'i' || uuid, iif(uuid % 3 = 0, 'inactive', 'active') FROM assets WHERE uuid % 5 > 0;
+    UPDATE asset_states SET reasons = iif(asset_uuid % 11 = 0, 64, iif(asset_uuid % 13 = 0, 128, 0)), budget_spent_until = 500,
+      instance_id = CASE asset_uuid % 6 WHEN 1 THEN 'a' WHEN 2 THEN 'b' WHEN 3 THEN 'c' END,
+      last_seen_at = CASE asset_uuid % 7 WHEN 0 THEN NULL WHEN 1 THEN 100 WHEN 2 THEN 200 ELSE 990 END;
+    INSERT INTO device_sessions (asset_uuid, instance_id) SELECT asset_uuid, instance_id FROM asset_states`);
+  const time = { now: 1_000, notSeenBefore: 900, serviceNowMs: 5 };
+  const all = { status: undefined, type: undefined, text: undefined };
+  const order = given.order ?? "created_at";
+  const read = async (filter: AssetFilter, limit: number, maxFew: number, maxScanned: number) => {
+    const list = new AssetList(new SqliteExecutor(database), maxFew, maxScanned);
+    const found: AssetWithState[] = [];
+    for (let after: { at: number; uuid: string } | undefined; ;) {
+      const { assets, next } = await list.page("acc_1", filter, time, limit, after);
+      expect(assets.length).toBeLessThanOrEqual(limit);
+      found.push(...assets);
+      if (!next) return found;
+      after = next;
+    }
+  };
+  const matches = ({ asset, state }: AssetWithState): boolean => {
+    const status = asset.supersim?.status ?? "inactive";
+    const isSpent = state.reasonBits === 128 && (state.budgetSpentUntil ?? 0) > time.now;
+    const isNotSeen = !state.isConnected && (state.lastSeenAt ?? 1_000) < time.notSeenBefore;
+    const isAny = state.reasonBits === 64 || isSpent || isNotSeen;
+    return (
+      (given.status ?? status) === status &&
+      (given.type ?? asset.type) === asset.type &&
+      (given.connected ?? state.isConnected) === state.isConnected &&
+      (given.attention === undefined || (given.attention === "any" ? isAny : state.reasonBits === 64))
+    );
+  };
+  const everything = await read({ ...all, order }, 100, 0, 1_000);
+  expect(everything).toHaveLength(60);
+  const expected = everything.filter(matches).map(({ asset }) => asset.uuid);
+  expect(expected.length).toBeGreaterThan(1);
+  expect(expected.length).toBeLessThan(50);
+  for (const limit of [1, 3, 100])
+    for (const maxFew of [0, 5, 60])
+      for (const maxScanned of [1, 7, 1_000]) {
+        const found = await read({ ...all, ...given, order }, limit, maxFew, maxScanned);
+        expect([limit, maxFew, maxScanned, ...found.map(({ asset }) => asset.uuid)]).toEqual([
+          limit,
+          maxFew,
+          maxScanned,
+          ...expected,
+        ]);
+      }
 });
 
 test.each<[Partial<AssetFilter>, string]>([

@@ -1,6 +1,6 @@
 import type { AssetOrder } from "../../../protocol/assets/asset-request.ts";
 import type { AssetCursor } from "../../core/cursor.ts";
-import { BUDGET_BIT, REASON_BITS, TIMELESS_BITS } from "../../core/attention.ts";
+import { BUDGET_BIT, REASON_BITS } from "../../core/attention.ts";
 import {
   type AssetFilter,
   type AssetPage,
@@ -8,24 +8,16 @@ import {
   MAX_SCANNED_ASSETS,
   type StateTime,
 } from "../assets.ts";
-import {
-  ASSET_COLUMNS,
-  ASSET_JOINS,
-  isConnectedSql,
-  lastSeenSql,
-  renewalOffset,
-  STATE_JOIN,
-  stateColumns,
-  toAssetWithState,
-} from "./asset-row.ts";
+import { type Criterion, criteriaOf, FIRST_PARAMETERS } from "./asset-criteria.ts";
+import { ASSET_COLUMNS, ASSET_JOINS, renewalOffset, STATE_JOIN, stateColumns, toAssetWithState } from "./asset-row.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
-import { matchesSql, tagIsSql, tagTermsOf } from "./selector-sql.ts";
+import { tagTermsOf } from "./selector-sql.ts";
 import type { Value } from "./statement.ts";
 
-/** How an order is read from its index, `assets_by_account` or `assets_by_update`, and what comes before all of it. */
+/** How an order is read from an index, and what comes before all of it. */
 interface IndexOrder {
-  readonly column: string;
+  readonly column: "created_at" | "updated_at";
   readonly direction: "ASC" | "DESC";
   readonly start: AssetCursor;
 }
@@ -33,11 +25,46 @@ interface IndexOrder {
 const FIRST: AssetCursor = { at: -1, uuid: "" };
 const LAST: AssetCursor = { at: Number.MAX_SAFE_INTEGER, uuid: "" };
 const ORDERS: Readonly<Record<AssetOrder, IndexOrder>> = {
-  created_at: { column: "a.created_at", direction: "ASC", start: FIRST },
-  "-created_at": { column: "a.created_at", direction: "DESC", start: LAST },
-  updated_at: { column: "a.updated_at", direction: "ASC", start: FIRST },
-  "-updated_at": { column: "a.updated_at", direction: "DESC", start: LAST },
+  created_at: { column: "created_at", direction: "ASC", start: FIRST },
+  "-created_at": { column: "created_at", direction: "DESC", start: LAST },
+  updated_at: { column: "updated_at", direction: "ASC", start: FIRST },
+  "-updated_at": { column: "updated_at", direction: "DESC", start: LAST },
 };
+
+/** What an index in the order of the list has: all assets of an account, or those that meet a criterion. */
+interface Source {
+  readonly name: string;
+  /** Alias of the table that has the index: `a` of `assets`, or `t` of `asset_states`. */
+  readonly alias: "a" | "t";
+  /** Words of the index. */
+  readonly where: string;
+  /** Name of a criterion that all of them meet. */
+  readonly met?: string;
+}
+
+const ALL: Source = { name: "", alias: "a", where: "" };
+const BY_STATUS = {
+  active: { name: "active", alias: "a", where: " AND a.is_active = 1", met: "status" },
+  inactive: { name: "inactive", alias: "a", where: " AND a.is_active = 0", met: "status" },
+} as const satisfies Record<string, Source>;
+const CONNECTED: Source = { name: "connected", alias: "t", where: " AND t.instance_id IS NOT NULL" };
+const WITH_REASONS: Source = { name: "reasons", alias: "t", where: " AND t.reasons <> 0" };
+
+/** Returns the source with the fewest assets that has all that the filter lets through, but for those that are not seen any more. */
+export function sourceOf({ order = "created_at", attention, connected, status }: AssetFilter): Source {
+  // An index for the other order as well would be written with every connection.
+  if (ORDERS[order].column === "updated_at") return ALL;
+  if (attention !== undefined && attention !== "not_seen") return WITH_REASONS;
+  if (connected === true) return CONNECTED;
+  return status === undefined ? ALL : BY_STATUS[status];
+}
+
+const TABLES = { a: "assets a", t: "asset_states t" } as const;
+const JOINS = {
+  a: `${ASSET_JOINS} ${STATE_JOIN}`,
+  t: `JOIN assets a ON a.uuid = t.asset_uuid ${ASSET_JOINS}`,
+} as const;
+const UUIDS = { a: "a.uuid", t: "t.asset_uuid" } as const;
 
 /** So many assets are looked at one by one for a page, where all that match are known to be among them. */
 const MAX_FEW = 1_000;
@@ -45,24 +72,8 @@ const MAX_FEW = 1_000;
 /** The first assets that are looked at are so many times those that the page may have; each further time as many times more. */
 const FIRST_WINDOW = 4;
 
-/** Which assets a page is read from: all of the account, those up to a position of the order, or a few by their UUIDs. */
+/** Which assets of a source a page is read from: all, those up to a position of the order, or a few of any by their UUIDs. */
 type Among = "all" | "window" | "few";
-
-/** The parameters before those of the criteria: account, cursor, service time, `renewalOffset`. */
-const IS_CONNECTED = isConnectedSql("?4");
-const LAST_SEEN = lastSeenSql("?4", "?5");
-const FIRST_PARAMETERS = 5;
-
-/** What the assets of a list have in common. */
-interface Criterion {
-  /** Identifies the condition. */
-  readonly name: string;
-  /** @param first number of its first parameter; the others follow */
-  readonly condition: (first: number, dialect: Dialect) => string;
-  readonly values: readonly Value[];
-  /** Whether it ends the range of the index of the order, so that nothing is looked at beyond it. */
-  readonly isEnd?: boolean;
-}
 
 /**
  * Returns the statement for one page of an account's assets that are filtered by these criteria: a range scan of the index
@@ -74,8 +85,10 @@ export function listSql(
   dialect: Dialect,
   order: AssetOrder = "created_at",
   among: Among = "all",
+  { alias, where }: Source = ALL,
 ): string {
   const { column, direction } = ORDERS[order];
+  const uuid = UUIDS[alias];
   let next = FIRST_PARAMETERS + 1;
   const conditions = criteria.map(({ condition, values }) => {
     const first = next;
@@ -84,108 +97,44 @@ export function listSql(
   });
   // As expressions, so that neither database reads the index of the order to its end for them.
   const [account, time] =
-    among === "few" ? ["coalesce(a.account_id, '')", `(${column} + 0)`] : ["a.account_id", column];
+    among === "few"
+      ? ["coalesce(a.account_id, '')", `(${alias}.${column} + 0)`]
+      : [`${alias}.account_id`, `${alias}.${column}`];
   if (among === "few") conditions.push(` AND a.uuid IN ${dialect.jsonTexts(`?${next++}`)}`);
   if (among === "window") {
     const comparison = direction === "ASC" ? "<=" : ">=";
-    conditions.push(` AND (${column}, a.uuid) ${comparison} (?${next++}, ?${next++})`);
+    conditions.push(` AND (${time}, ${uuid}) ${comparison} (?${next++}, ?${next++})`);
   }
   return /* sql */ `
-    SELECT ${ASSET_COLUMNS}, ${stateColumns("?4", "?5")} FROM assets a ${ASSET_JOINS} ${STATE_JOIN}
-    WHERE ${account} = ?1 AND (${time}, a.uuid) ${direction === "ASC" ? ">" : "<"} (?2, ?3)${conditions.join("")}
-    ORDER BY ${time} ${direction}, a.uuid ${direction} LIMIT ?${next}`;
-}
-
-/** Returns the criteria of a filter. */
-export function criteriaOf(filter: AssetFilter, time: StateTime): Criterion[] {
-  const { status, type, text, connected, attention, accepted, agentVersion } = filter;
-  const criteria: Criterion[] = [];
-  if (status !== undefined) {
-    const isActive = "'active' IN (coalesce(s.status, ''), coalesce(p.status, ''))";
-    criteria.push({
-      name: "status",
-      condition: (first) => `CASE WHEN ${isActive} THEN 'active' ELSE 'inactive' END = ?${first}`,
-      values: [status],
-    });
-  }
-  // The other order begins then.
-  if (filter.updatedSince !== undefined && filter.order !== "updated_at") {
-    criteria.push({
-      name: "updated since",
-      condition: (first) => `a.updated_at >= ?${first}`,
-      values: [filter.updatedSince],
-      isEnd: true,
-    });
-  }
-  // As expressions, so that the assets are read by the index of the order, and not by that of the criterion.
-  if (type !== undefined)
-    criteria.push({ name: "type", condition: (first) => `coalesce(a.type, '') = ?${first}`, values: [type] });
-  if (text !== undefined) {
-    criteria.push({
-      name: "text",
-      condition: (first, dialect) => `(${textMatches(first, dialect).join(" OR ")})`,
-      values: [`%${escapeLike(toLowerAscii(text))}%`],
-    });
-  }
-  if (connected !== undefined) {
-    const condition = connected ? IS_CONNECTED : `NOT ${IS_CONNECTED}`;
-    criteria.push({ name: condition, condition: () => condition, values: [] });
-  }
-  if (accepted !== undefined) {
-    const condition = `t.accepted_at IS ${accepted ? "NOT NULL" : "NULL"}`;
-    criteria.push({ name: condition, condition: () => condition, values: [] });
-  }
-  if (agentVersion !== undefined) {
-    criteria.push({
-      name: "agent version",
-      condition: (first) => `coalesce(t.agent_version, '') = ?${first}`,
-      values: [agentVersion],
-    });
-  }
-  if (filter.selector !== undefined) {
-    const [tag] = tagTermsOf(filter.selector);
-    if (tag) {
-      criteria.push({
-        name: "tag",
-        condition: (first, dialect) => tagIsSql(dialect, "a.uuid", `?${first}`, `?${first + 1}`),
-        values: [tag.key, JSON.stringify(tag.values)],
-      });
-    }
-    criteria.push({
-      name: "selector",
-      condition: (first, dialect) => matchesSql(dialect, `?${first}`),
-      values: [JSON.stringify(filter.selector)],
-    });
-  }
-  if (attention !== undefined) criteria.push(attentionCriterion(attention, time));
-  return criteria;
-}
-
-function textMatches(parameter: number, { forLike }: Dialect): string[] {
-  return ["a.name", "a.serial_number"].map((column) => String.raw`${forLike(column)} LIKE ?${parameter} ESCAPE '\'`);
-}
-
-const notSeen = (parameter: number): string =>
-  `(t.last_seen_at < ?${parameter} AND NOT ${IS_CONNECTED} AND ${LAST_SEEN} < ?${parameter})`;
-const budget = (parameter: number): string =>
-  `((t.reasons & ${BUDGET_BIT}) <> 0 AND t.budget_spent_until > ?${parameter})`;
-
-function attentionCriterion(reason: NonNullable<AssetFilter["attention"]>, time: StateTime): Criterion {
-  const name = `attention ${reason}`;
-  if (reason === "not_seen") return { name, condition: notSeen, values: [time.notSeenBefore] };
-  if (reason === "data_budget_spent") return { name, condition: budget, values: [time.now] };
-  if (reason !== "any") return { name, condition: () => `(t.reasons & ${REASON_BITS[reason]}) <> 0`, values: [] };
-  return {
-    name,
-    condition: (first) => `((t.reasons & ${TIMELESS_BITS}) <> 0 OR ${budget(first)} OR ${notSeen(first + 1)})`,
-    values: [time.now, time.notSeenBefore],
-  };
+    SELECT ${ASSET_COLUMNS}, ${stateColumns("?4", "?5")} FROM ${TABLES[alias]} ${JOINS[alias]}
+    WHERE ${account} = ?1${where} AND (${time}, ${uuid}) ${direction === "ASC" ? ">" : "<"} (?2, ?3)${conditions.join("")}
+    ORDER BY ${time} ${direction}, ${uuid} ${direction} LIMIT ?${next}`;
 }
 
 /** The position before all that the filter may let through. */
 function startOf(order: AssetOrder, { updatedSince }: AssetFilter): AssetCursor {
   return order === "updated_at" && updatedSince !== undefined ? { at: updatedSince, uuid: "" } : ORDERS[order].start;
 }
+
+/** Reads so many assets of a source after a position. */
+type Read = (
+  source: Source,
+  among: Among,
+  from: AssetCursor,
+  values: readonly Value[],
+  count: number,
+) => Promise<readonly AssetWithState[]>;
+
+/**
+ * The instances that hold sessions and have died: mostly none. Each step of the recursion finds the next instance in the index,
+ * whose entries are as many as devices are connected.
+ */
+const DEAD_HOLDERS = /* sql */ `
+  WITH RECURSIVE held (id) AS (
+    SELECT min(s.instance_id) FROM device_sessions s WHERE s.instance_id IS NOT NULL
+    UNION ALL
+    SELECT (SELECT min(s.instance_id) FROM device_sessions s WHERE s.instance_id > held.id) FROM held WHERE held.id IS NOT NULL)
+  SELECT id FROM held WHERE id IS NOT NULL AND id NOT IN (SELECT i.id FROM instances i WHERE i.lease_until_ms > ?1)`;
 
 /** The lists of assets, with a statement for each set of criteria. */
 export class AssetList {
@@ -211,28 +160,48 @@ export class AssetList {
     const criteria = criteriaOf(filter, time);
     const order = filter.order ?? "created_at";
     const start = after ?? startOf(order, filter);
-    const read = async (among: Among, from: AssetCursor, values: readonly Value[], count: number) => {
+    const read: Read = async (source, among, from, values, count) => {
       const first: Value[] = [accountId, from.at, from.uuid, time.serviceNowMs, renewalOffset(time)];
-      const parameters = [...first, ...criteria.flatMap((each) => each.values), ...values, count];
-      const rows = await this.#executor.allValues(this.#statement(criteria, order, among), parameters);
+      // What all of a source meet is not asked again: PostgreSQL would expect fewer of them, and read them all.
+      const asked = criteria.filter(({ name }) => name !== source.met);
+      const parameters = [...first, ...asked.flatMap((each) => each.values), ...values, count];
+      const rows = await this.#executor.allValues(this.#statement(asked, order, among, source), parameters);
       return rows.map(toAssetWithState);
     };
     // One more than the page holds shows whether there is another page.
-    if (criteria.every(({ isEnd = false }) => isEnd))
-      return toPage(await read("all", start, [], limit + 1), limit, order);
-    const few = await this.#findFew(accountId, filter);
-    if (few) return toPage(await read("few", start, [JSON.stringify(few)], limit + 1), limit, order);
+    const readFew = (uuids: readonly string[]) => read(ALL, "few", start, [JSON.stringify(uuids)], limit + 1);
+    const source = sourceOf(filter);
+    if (criteria.every(({ name, isEnd = false }) => isEnd || name === source.met))
+      return toPage(await read(source, "all", start, [], limit + 1), limit, order);
+    const few = await this.#findFew(accountId, source === CONNECTED ? { ...filter, connected: undefined } : filter);
+    if (few) return toPage(await readFew(few), limit, order);
+    if (filter.attention !== "any" || source === ALL) return this.#walk(read, accountId, filter, source, start, limit);
+    // No bit says that an asset is not seen any more.
+    const notSeen = await this.#findNotSeen(accountId, time);
+    if (!notSeen) return this.#walk(read, accountId, filter, ALL, start, limit);
+    const page = await this.#walk(read, accountId, filter, source, start, limit);
+    return notSeen.length === 0 ? page : merge(page, await readFew(notSeen), limit, order);
+  }
 
+  /** Reads a page in the order of the source, of which it looks at so many at most. */
+  async #walk(
+    read: Read,
+    accountId: string,
+    filter: AssetFilter,
+    source: Source,
+    start: AssetCursor,
+    limit: number,
+  ): Promise<AssetPage> {
+    const order = filter.order ?? "created_at";
     const found: AssetWithState[] = [];
     let from = start;
     // Where nearly all match, a few more than the page holds are looked at; where few do, ever more, up to the limit.
     for (let scanned = 0, window = limit * FIRST_WINDOW; ; window *= FIRST_WINDOW) {
       const count = Math.min(window, this.#maxScanned - scanned);
-      const end = await this.#positionAt(accountId, filter, order, from, count - 1);
+      const end = await this.#positionAt(accountId, filter, source, from, count - 1);
       const missing = limit + 1 - found.length;
-      found.push(
-        ...(end ? await read("window", from, [end.at, end.uuid], missing) : await read("all", from, [], missing)),
-      );
+      const among = end ? "window" : "all";
+      found.push(...(await read(source, among, from, end ? [end.at, end.uuid] : [], missing)));
       scanned += count;
       if (!end || found.length > limit) return toPage(found, limit, order);
       if (scanned >= this.#maxScanned) return { assets: found, next: end };
@@ -240,21 +209,22 @@ export class AssetList {
     }
   }
 
-  /** Returns the position of the asset that comes after so many others of the order; `undefined` if there are not so many. */
+  /** Returns the position of the asset that comes after so many others of the source; `undefined` if there are not so many. */
   async #positionAt(
     accountId: string,
-    { updatedSince }: AssetFilter,
-    order: AssetOrder,
+    { order = "created_at", updatedSince }: AssetFilter,
+    { alias, where }: Source,
     { at, uuid }: AssetCursor,
     offset: number,
   ): Promise<AssetCursor | undefined> {
     const { column, direction } = ORDERS[order];
+    const [timeOf, uuidOf] = [`${alias}.${column}`, UUIDS[alias]];
     const since = order === "-updated_at" ? updatedSince : undefined;
     return this.#executor.one<AssetCursor>(
-      `SELECT ${column} AS at, a.uuid AS uuid FROM assets a
-       WHERE a.account_id = ?1 AND (${column}, a.uuid) ${direction === "ASC" ? ">" : "<"} (?2, ?3)
+      `SELECT ${timeOf} AS at, ${uuidOf} AS uuid FROM ${TABLES[alias]}
+       WHERE ${alias}.account_id = ?1${where} AND (${timeOf}, ${uuidOf}) ${direction === "ASC" ? ">" : "<"} (?2, ?3)
          ${since === undefined ? "" : "AND a.updated_at >= ?5"}
-       ORDER BY ${column} ${direction}, a.uuid ${direction} LIMIT 1 OFFSET ?4`,
+       ORDER BY ${timeOf} ${direction}, ${uuidOf} ${direction} LIMIT 1 OFFSET ?4`,
       [accountId, at, uuid, offset, ...(since === undefined ? [] : [since])],
     );
   }
@@ -264,20 +234,43 @@ export class AssetList {
    * criterion has many, or no index: so many assets of the list match then that reading it in its order mostly soon finds a page.
    */
   async #findFew(accountId: string, filter: AssetFilter): Promise<readonly string[] | undefined> {
-    for (const { sql, values } of fewCandidates(filter, this.#executor.dialect)) {
-      const found = await this.#executor.all<{ readonly uuid: string }>(`${sql} LIMIT ${this.#maxFew + 1}`, [
-        accountId,
-        ...values,
-      ]);
-      if (found.length <= this.#maxFew) return found.map(({ uuid }) => uuid);
+    for (const candidates of fewCandidates(filter, this.#executor.dialect)) {
+      const found = await this.#candidates(accountId, candidates);
+      if (found) return found;
     }
     return undefined;
   }
 
+  /** Returns all assets that may not be seen any more; `undefined` if they are many. */
+  async #findNotSeen(
+    accountId: string,
+    { notSeenBefore, serviceNowMs }: StateTime,
+  ): Promise<readonly string[] | undefined> {
+    const away = await this.#candidates(
+      accountId,
+      ofState("t.instance_id IS NULL AND t.last_seen_at < ?2", [notSeenBefore]),
+    );
+    const dead = await this.#executor.all<{ readonly id: string }>(DEAD_HOLDERS, [serviceNowMs]);
+    if (!away || dead.length === 0) return away;
+    const sql = /* sql */ `
+      SELECT t.asset_uuid AS uuid FROM device_sessions s JOIN asset_states t ON t.asset_uuid = s.asset_uuid
+      WHERE t.account_id = ?1 AND ${this.#executor.dialect.isOneOf("s.instance_id", "?2")}`;
+    const held = await this.#candidates(accountId, { sql, values: [JSON.stringify(dead.map(({ id }) => id))] });
+    return held && [...away, ...held];
+  }
+
+  async #candidates(accountId: string, { sql, values }: Candidates): Promise<readonly string[] | undefined> {
+    const found = await this.#executor.all<{ readonly uuid: string }>(`${sql} LIMIT ${this.#maxFew + 1}`, [
+      accountId,
+      ...values,
+    ]);
+    return found.length <= this.#maxFew ? found.map(({ uuid }) => uuid) : undefined;
+  }
+
   /** Kept, so that the executor finds the prepared one quickly. */
-  #statement(criteria: readonly Criterion[], order: AssetOrder, among: Among): string {
-    const name = [among, order, ...criteria.map((criterion) => criterion.name)].join(" ");
-    const sql = this.#statements.get(name) ?? listSql(criteria, this.#executor.dialect, order, among);
+  #statement(criteria: readonly Criterion[], order: AssetOrder, among: Among, source: Source): string {
+    const name = [among, order, source.name, ...criteria.map((criterion) => criterion.name)].join(" ");
+    const sql = this.#statements.get(name) ?? listSql(criteria, this.#executor.dialect, order, among, source);
     this.#statements.set(name, sql);
     return sql;
   }
@@ -288,6 +281,22 @@ function toPage(found: readonly AssetWithState[], limit: number, order: AssetOrd
   const assets = found.slice(0, limit);
   const last = found.length > limit ? assets.at(-1) : undefined;
   return { assets, next: last && positionOf(last, order) };
+}
+
+/** The page of the assets that are in one of two lists, or in both. The other list begins as the page does. */
+function merge(
+  { assets, next }: AssetPage,
+  others: readonly AssetWithState[],
+  limit: number,
+  order: AssetOrder,
+): AssetPage {
+  const compare = (a: AssetCursor, b: AssetCursor): number =>
+    (a.at - b.at || (a.uuid < b.uuid ? -1 : Number(a.uuid > b.uuid))) * (ORDERS[order].direction === "ASC" ? 1 : -1);
+  // The page has nothing after its end, whether or not it is full.
+  const within = next ? others.filter((each) => compare(positionOf(each, order), next) <= 0) : others;
+  const byUuid = new Map([...assets, ...within].map((each) => [each.asset.uuid, each]));
+  const merged = [...byUuid.values()].toSorted((a, b) => compare(positionOf(a, order), positionOf(b, order)));
+  return merged.length > limit ? toPage(merged, limit, order) : { assets: merged, next };
 }
 
 function positionOf({ asset, state }: AssetWithState, order: AssetOrder): AssetCursor {
@@ -329,14 +338,4 @@ export function fewCandidates(filter: AssetFilter, dialect: Dialect): readonly C
         ]
       : []),
   ];
-}
-
-/** The letters that LIKE ignores the case of in SQLite, and that `lower` changes in PostgreSQL with the columns' collation. */
-function toLowerAscii(text: string): string {
-  return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
-}
-
-/** Escapes the wildcards of LIKE. */
-function escapeLike(text: string): string {
-  return text.replaceAll(/[\\%_]/g, String.raw`\$&`);
 }

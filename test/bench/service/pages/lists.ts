@@ -48,7 +48,6 @@ const ASSET_FILTERS: Readonly<Record<string, Partial<AssetFilter>>> = {
 const BOUNDS: Readonly<Record<string, string>> = {
   [`q (${FEW})`]: "10,000 assets",
   "two terms that none has both of (25 %, 25 %)": "10,000 assets",
-  "attention=any (1 %)": "10,000 assets",
   [`attention=update_waiting (${FEW})`]: "assets with attention",
   " selector (25 %)": "2,000 deployments",
   [` selector (${FEW})`]: "2,000 deployments",

@@ -32,16 +32,16 @@ export function rowStatements(count: number): readonly string[] {
        (SELECT CAST(0 AS BIGINT) UNION ALL SELECT i + 1 FROM numbers WHERE i + 1 < ${count}) SELECT i FROM numbers`,
     `INSERT INTO accounts (id, name, created_at, asset_count) VALUES ('${ACCOUNT}', 'pages', 0, ${count})`,
     `INSERT INTO instances (id, version, started_at_ms, lease_until_ms) VALUES ('i', '1', 0, ${(NOW + 60) * 1000})`,
-    `INSERT INTO assets (uuid, account_id, serial_number, name, type, created_at, updated_at)
+    `INSERT INTO assets (uuid, account_id, serial_number, name, type, created_at, updated_at, is_active)
      SELECT ${uuid}, '${ACCOUNT}', 'GW-' || CAST(i AS TEXT),
        CASE WHEN ${isFew} THEN 'Rare ' ELSE 'Gateway ' END || CAST(i AS TEXT),
        CASE WHEN ${isFew} THEN 'rare' WHEN i % 10 = 0 THEN 'camera' ELSE 'gateway' END,
-       ${at}, ${START} + ${spread} * ${SECONDS_APART} FROM n`,
+       ${at}, ${START} + ${spread} * ${SECONDS_APART}, CASE WHEN i % 10 = 3 THEN 0 ELSE 1 END FROM n`,
     `INSERT INTO sims (asset_uuid, kind, iccid, sid, network_group, status, plan_state)
      SELECT ${uuid}, 'supersim', '8988307' || CAST(${FIRST_NUMBER} + i AS TEXT), 'HS' || CAST(i AS TEXT), 'default_1gb',
        CASE WHEN i % 10 = 3 THEN 'inactive' ELSE 'active' END, CASE WHEN ${isFew} THEN 'spent' END FROM n`,
-    `INSERT INTO asset_states (asset_uuid, account_id, instance_id, last_seen_at, agent_version, reasons, accepted_at)
-     SELECT ${uuid}, '${ACCOUNT}', CASE WHEN i % 10 = 1 THEN 'i' END, ${NOW - 3600},
+    `INSERT INTO asset_states (asset_uuid, account_id, created_at, instance_id, last_seen_at, agent_version, reasons, accepted_at)
+     SELECT ${uuid}, '${ACCOUNT}', ${at}, CASE WHEN i % 10 = 1 THEN 'i' END, ${NOW - 3600},
        CASE WHEN ${isFew} THEN '0.9.0' ELSE '1.0.0' END,
        CASE WHEN ${isFew} THEN 288 WHEN i % 100 = 7 THEN 64 ELSE 0 END, CASE WHEN ${isFew} THEN NULL ELSE ${START} END FROM n`,
     tag("region", "CASE i % 4 WHEN 0 THEN 'north' WHEN 1 THEN 'east' WHEN 2 THEN 'south' ELSE 'west' END", "i >= 0"),
@@ -62,5 +62,6 @@ export function rowStatements(count: number): readonly string[] {
 /** Triggers that count and add rows one by one, which the statements do for all. */
 export const TRIGGERS = {
   assets: ["asset_registered", "asset_state_added"],
+  sims: ["sim_added"],
   deployments: ["deployment_stored"],
 } as const;

@@ -10,6 +10,8 @@ export const ASSETS = /* sql */ `
     name TEXT COLLATE "C" NOT NULL,
     type TEXT COLLATE "C" NOT NULL,
     created_at BIGINT NOT NULL,
+    -- Whether one of its SIMs is active: its status, which lists are filtered by.
+    is_active SMALLINT NOT NULL DEFAULT 0 CHECK (is_active IN (0, 1)),
     -- When what people set of it was changed last, or its SIMs, by the clock of the database.
     updated_at BIGINT NOT NULL DEFAULT unixepoch(),
     device_token_hash BYTEA UNIQUE,
@@ -21,6 +23,7 @@ export const ASSETS = /* sql */ `
     boots TEXT
   );
   CREATE INDEX assets_by_account ON assets (account_id, created_at, uuid);
+  CREATE INDEX assets_by_status ON assets (account_id, is_active, created_at, uuid);
   CREATE INDEX assets_by_update ON assets (account_id, updated_at, uuid);
   CREATE INDEX assets_by_type ON assets (account_id, type, uuid);
 
@@ -83,6 +86,8 @@ export const ASSETS = /* sql */ `
   CREATE TABLE asset_states (
     asset_uuid TEXT COLLATE "C" PRIMARY KEY REFERENCES assets (uuid) ON DELETE CASCADE,
     account_id TEXT COLLATE "C" NOT NULL,
+    -- As in assets, whose order the lists of assets have that are connected, or need attention.
+    created_at BIGINT NOT NULL,
     -- The instance that holds the session of the device; NULL: not connected.
     instance_id TEXT COLLATE "C",
     last_seen_at BIGINT,
@@ -98,12 +103,13 @@ export const ASSETS = /* sql */ `
     -- When another device took the place of the one before; NULL: never. What was requested earlier was meant for that one.
     replaced_at_ms BIGINT
   ) WITH (fillfactor = 70);
-  CREATE INDEX asset_states_connected ON asset_states (account_id, instance_id) WHERE instance_id IS NOT NULL;
+  CREATE INDEX asset_states_connected ON asset_states (account_id, created_at, asset_uuid) INCLUDE (instance_id)
+    WHERE instance_id IS NOT NULL;
   CREATE INDEX asset_states_away ON asset_states (account_id, last_seen_at, reasons) WHERE instance_id IS NULL;
   CREATE INDEX asset_states_by_agent ON asset_states (account_id, agent_version);
   CREATE INDEX asset_states_not_accepted ON asset_states (account_id) WHERE accepted_at IS NULL;
-  CREATE INDEX asset_states_with_reasons ON asset_states (account_id, reasons, budget_spent_until) INCLUDE (asset_uuid)
-    WHERE reasons <> 0;
+  CREATE INDEX asset_states_with_reasons ON asset_states (account_id, created_at, asset_uuid)
+    INCLUDE (reasons, budget_spent_until) WHERE reasons <> 0;
 
   -- Events get their ids when they are first read, after their commit, so that ids rise in the order of the commits. Writers
   -- wait for no reader.
@@ -183,7 +189,7 @@ export const ASSETS = /* sql */ `
   CREATE TRIGGER device_removed AFTER DELETE ON assets FOR EACH STATEMENT EXECUTE FUNCTION raise_access_version();
 
   CREATE FUNCTION add_asset_state() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    INSERT INTO asset_states (asset_uuid, account_id) VALUES (new.uuid, new.account_id);
+    INSERT INTO asset_states (asset_uuid, account_id, created_at) VALUES (new.uuid, new.account_id, new.created_at);
     RETURN NULL;
   END $$;
 

@@ -93,4 +93,22 @@ export const SIMS = /* sql */ `
     -- What becomes of deployments to an asset with a spent plan.
     deployments TEXT COLLATE "C" NOT NULL CHECK (deployments IN ('ignore', 'wait', 'urgent'))
   );
+
+  -- The asset first, so that of two changes the later one sees the SIM of the other.
+  CREATE FUNCTION note_sim_status() RETURNS trigger LANGUAGE plpgsql AS $$
+  DECLARE changed TEXT COLLATE "C" := coalesce(new.asset_uuid, old.asset_uuid);
+  BEGIN
+    PERFORM 1 FROM assets WHERE uuid = changed FOR NO KEY UPDATE;
+    UPDATE assets a SET is_active = s.is_active FROM (
+      SELECT CASE WHEN count(*) > 0 THEN 1 ELSE 0 END AS is_active FROM sims WHERE asset_uuid = changed AND status = 'active') s
+    WHERE a.uuid = changed AND a.is_active <> s.is_active;
+    RETURN NULL;
+  END $$;
+
+  CREATE TRIGGER sim_added AFTER INSERT ON sims FOR EACH ROW WHEN (new.status = 'active') EXECUTE FUNCTION note_sim_status();
+
+  CREATE TRIGGER sim_changed AFTER UPDATE OF status ON sims FOR EACH ROW WHEN (new.status <> old.status)
+    EXECUTE FUNCTION note_sim_status();
+
+  CREATE TRIGGER sim_removed AFTER DELETE ON sims FOR EACH ROW WHEN (old.status = 'active') EXECUTE FUNCTION note_sim_status();
 `;

@@ -7,6 +7,8 @@ export const ASSETS = /* sql */ `
     name TEXT NOT NULL,
     type TEXT NOT NULL,
     created_at INTEGER NOT NULL,
+    -- Whether one of its SIMs is active: its status, which lists are filtered by.
+    is_active INTEGER NOT NULL DEFAULT 0 CHECK (is_active IN (0, 1)),
     -- When what people set of it was changed last, or its SIMs, by the clock of the database.
     updated_at INTEGER NOT NULL DEFAULT (unixepoch()),
     device_token_hash BLOB UNIQUE,
@@ -18,6 +20,7 @@ export const ASSETS = /* sql */ `
     boots TEXT
   ) STRICT;
   CREATE INDEX assets_by_account ON assets (account_id, created_at, uuid);
+  CREATE INDEX assets_by_status ON assets (account_id, is_active, created_at, uuid);
   CREATE INDEX assets_by_update ON assets (account_id, updated_at, uuid);
   CREATE INDEX assets_by_type ON assets (account_id, type, uuid);
   CREATE UNIQUE INDEX assets_by_next_token ON assets (next_device_token_hash) WHERE next_device_token_hash IS NOT NULL;
@@ -81,6 +84,8 @@ export const ASSETS = /* sql */ `
   CREATE TABLE asset_states (
     asset_uuid TEXT PRIMARY KEY REFERENCES assets (uuid) ON DELETE CASCADE,
     account_id TEXT NOT NULL,
+    -- As in assets, whose order the lists of assets have that are connected, or need attention.
+    created_at INTEGER NOT NULL,
     -- The instance that holds the session of the device; NULL: not connected.
     instance_id TEXT,
     last_seen_at INTEGER,
@@ -96,11 +101,13 @@ export const ASSETS = /* sql */ `
     -- When another device took the place of the one before; NULL: never. What was requested earlier was meant for that one.
     replaced_at_ms INTEGER
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX asset_states_connected ON asset_states (account_id, instance_id) WHERE instance_id IS NOT NULL;
+  CREATE INDEX asset_states_connected ON asset_states (account_id, created_at, asset_uuid, instance_id)
+    WHERE instance_id IS NOT NULL;
   CREATE INDEX asset_states_away ON asset_states (account_id, last_seen_at, reasons) WHERE instance_id IS NULL;
   CREATE INDEX asset_states_by_agent ON asset_states (account_id, agent_version);
   CREATE INDEX asset_states_not_accepted ON asset_states (account_id) WHERE accepted_at IS NULL;
-  CREATE INDEX asset_states_with_reasons ON asset_states (account_id, reasons, budget_spent_until) WHERE reasons <> 0;
+  CREATE INDEX asset_states_with_reasons ON asset_states (account_id, created_at, asset_uuid, reasons, budget_spent_until)
+    WHERE reasons <> 0;
 
   -- The rows of an account are in the order of their commits.
   CREATE TABLE account_events (
@@ -162,6 +169,6 @@ export const ASSETS = /* sql */ `
   END;
 
   CREATE TRIGGER asset_state_added AFTER INSERT ON assets BEGIN
-    INSERT INTO asset_states (asset_uuid, account_id) VALUES (new.uuid, new.account_id);
+    INSERT INTO asset_states (asset_uuid, account_id, created_at) VALUES (new.uuid, new.account_id, new.created_at);
   END;
 `;

@@ -93,4 +93,18 @@ export const SIMS = /* sql */ `
     -- What becomes of deployments to an asset with a spent plan.
     deployments TEXT NOT NULL CHECK (deployments IN ('ignore', 'wait', 'urgent'))
   ) STRICT, WITHOUT ROWID;
+
+  CREATE TRIGGER sim_added AFTER INSERT ON sims WHEN new.status = 'active' BEGIN
+    UPDATE assets SET is_active = 1 WHERE uuid = new.asset_uuid;
+  END;
+
+  CREATE TRIGGER sim_changed AFTER UPDATE OF status ON sims WHEN new.status <> old.status BEGIN
+    UPDATE assets SET is_active = EXISTS (SELECT 1 FROM sims WHERE asset_uuid = new.asset_uuid AND status = 'active')
+    WHERE uuid = new.asset_uuid;
+  END;
+
+  CREATE TRIGGER sim_removed AFTER DELETE ON sims WHEN old.status = 'active' BEGIN
+    UPDATE assets SET is_active = EXISTS (SELECT 1 FROM sims WHERE asset_uuid = old.asset_uuid AND status = 'active')
+    WHERE uuid = old.asset_uuid;
+  END;
 `;
