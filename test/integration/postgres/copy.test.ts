@@ -92,7 +92,7 @@ const ALERT_ROWS = /* sql */ `
   INSERT INTO alert_channels (account_id, name, kind, shown, changed_at_ms, key_id, sealed)
     SELECT id, 'ops', 'webhook', '{}', 5000000000000, 'key_a', x'01fd00' FROM accounts;
   INSERT INTO silences (id, account_id, selector, asset_uuid, reason, created_by, created_at_ms, ends_at_ms)
-    SELECT 'sil_1', account_id, '*', uuid, 'works', '{}', 1, 2 FROM assets;
+    SELECT 'sil_1', account_id, '*', uuid, 'works', '{}', 1, 2 FROM assets LIMIT 1;
   INSERT INTO alert_groups (id, account_id, route, condition, severity, first_since_ms, opened_at_ms)
     SELECT 'grp_1', id, 'all', 'device_offline', 'critical', 1, 2 FROM accounts;
   INSERT INTO alert_group_members (group_id, alert_id, route, joined_at_ms) VALUES ('grp_1', 'alr_1', 'all', 2);
