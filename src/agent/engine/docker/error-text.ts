@@ -73,7 +73,10 @@ const CONTAINER_RULES: readonly Rule[] = [
   ["invalid", /invalid (?:mount|volume|container path|hostPort|port)/i],
   ["invalid", /gathering device information|stat (?:device )?\/dev\/\S+: no such file|not a device node/i],
   // Of a directory in a volume that is not there, or that a link in it leads out of the volume.
-  ["invalid", /path concatenation escapes the base directory|cannot access path \S+: /i],
+  [
+    "invalid",
+    /path concatenation escapes the base directory|cannot access path \S+: |resolving symlinks in combined path/i,
+  ],
   ["invalid", /error while creating mount source path|making volume mountpoint for volume/i],
   ["invalid", /\bstatfs \/.*: not a directory/i],
   // Of the runtime, about what the app mounts and where.
