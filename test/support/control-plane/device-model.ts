@@ -62,6 +62,7 @@ export class DeviceModel {
       case "query":
         return this.#answer(frame);
       case "welcome":
+      case "health_thresholds":
       case "query_cancel":
       case "stream_open":
       case "stream_credit":

@@ -23,7 +23,7 @@ const TABLE = [
 export type ColumnId = (typeof TABLE)[number]["id"];
 /** In the order of display. */
 export const COLUMNS: readonly AssetColumn[] = TABLE;
-export const COLUMN_IDS: readonly ColumnId[] = COLUMNS.map(({ id }) => id);
+const COLUMN_IDS: readonly ColumnId[] = COLUMNS.map(({ id }) => id);
 
 export const DEFAULT_COLUMNS: readonly ColumnId[] = ["name", "serial", "link", "attention", "status", "type", "agent"];
 
