@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
+import { enginePrefix } from "../../../src/agent/engine/engine-prefix.ts";
 import type { ContainerStepContext } from "../../../src/agent/steps/context.ts";
 import { toRequest } from "../../../src/agent/steps/create.ts";
 import { mapPorts } from "../../../src/edgectl/group/map-ports.ts";
@@ -60,6 +61,8 @@ const SERVICES: Readonly<Record<string, readonly string[]>> = {
   devices: ["devices: ['/dev/null:/dev/mine:rw']", "device_cgroup_rules: ['c 188:* rw']"],
   binds: ["volumes: ['/usr/share:/shared:ro']"],
   external: ["volumes: ['outer:/outer:ro']"],
+  unnamed: ["volumes: ['/unnamed']"],
+  log_elsewhere: ["logging: {driver: none}", "runtime: runc"],
   host: ["network_mode: host"],
   none: ["network_mode: none"],
   follower: ["network_mode: service:nothing"],
@@ -125,7 +128,11 @@ describe.skipIf(missing !== undefined)("a service of docker-compose and the agen
 
   afterAll(async () => {
     for (const id of created) await engineRequest(socket, "DELETE", `/containers/${id}?force=1`);
-    await compose("down");
+    await compose("down", "-v");
+    const { body } = await engineRequest(socket, "GET", "/volumes");
+    const { Volumes } = JSON.parse(body) as { readonly Volumes?: readonly { readonly Name: string }[] };
+    const own = (Volumes ?? []).filter(({ Name }) => Name.startsWith(enginePrefix(`/var/lib/${project}`)));
+    for (const { Name } of own) await engineRequest(socket, "DELETE", `/volumes/${Name}`);
     await engineRequest(socket, "DELETE", `/volumes/${outer}`);
     await image[Symbol.asyncDispose]();
     await rm(dirname(file), { recursive: true });

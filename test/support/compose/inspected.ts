@@ -25,6 +25,9 @@ const HOST =
 /** Of docker-compose and of the agent. */
 const OWN_LABELS = /^(?:com\.docker\.compose|io\.edge-agent)\./;
 
+/** Volumes that the agent, or the engine for docker-compose, has named. */
+const OWN_VOLUME = /\/(?:edge-agent[^/]*|[0-9a-f]{64})\/_data$/;
+
 /** Nothing and what is empty mean the same; lists whose order an app cannot notice are sorted. */
 function normal(key: string, value: unknown): unknown {
   if (value === undefined || value === null || value === "" || value === false) return undefined;
@@ -62,6 +65,8 @@ export function comparable({ Config, HostConfig, Mounts }: Inspected): Readonly<
     // Both put the others on a network of their own.
     NetworkMode: ["host", "none"].includes(mode) || mode.startsWith("container:") ? mode : undefined,
     Labels: Object.fromEntries(Object.entries(Config.Labels ?? {}).filter(([name]) => !OWN_LABELS.test(name))),
-    Mounts: Mounts.map(({ Type, Source, Destination, RW }) => ({ Type, Source, Destination, RW })),
+    Mounts: Mounts.map(({ Type, Source, Destination, RW }) => {
+      return { Type, Source: OWN_VOLUME.test(String(Source)) ? undefined : Source, Destination, RW };
+    }),
   };
 }
