@@ -6,7 +6,7 @@ import { deviceImage, type EnginePackage } from "../support/device/device-image.
 import { TestBackend } from "../support/device/test-backend.ts";
 import { testPackage } from "../support/device/test-package.ts";
 import { blocksOf, documented, fill } from "../support/documentation.ts";
-import { webImage } from "../support/images.ts";
+import { loadImage, webImage } from "../support/images.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import type { Asset } from "../support/system/control.ts";
 
@@ -164,5 +164,8 @@ describe.skipIf(missing !== undefined)("the documentation of devices", () => {
     await run(device, documented("docs/install.md", "What the service may do", 2));
     expect(await device.until("edge-agent status | grep 'podman 4'")).toContain("podman");
     expect(await device.succeed("sysctl -n net.ipv4.conf.all.arp_notify")).toBe("1\n");
+    const { reference: image } = await loadImage(device.engineSocket, await webImage(), "podman-app");
+    const { status, message } = await outside.deploy(asset, { name: "web", image });
+    expect([status, message]).toEqual(["Success", expect.any(String)]);
   }, 900_000);
 });

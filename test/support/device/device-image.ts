@@ -14,6 +14,11 @@ const PACKAGES = ["systemd", "systemd-sysv", "dbus", "iptables", "iproute2", "pr
 
 /** The package of a device's container engine. */
 export type EnginePackage = "docker.io" | "podman";
+/** With what apt would install beside it, and mmdebstrap does not: networks with names, and an init process. */
+const ENGINE_PACKAGES: Readonly<Record<EnginePackage, readonly string[]>> = {
+  "docker.io": ["docker.io"],
+  podman: ["podman", "netavark", "aardvark-dns", "catatonit"],
+};
 const NOT_NEEDED = [
   "getty@tty1.service",
   "systemd-modules-load.service",
@@ -57,7 +62,7 @@ const ARM64_RECIPE = [
 function recipe(suite: Suite, engine: EnginePackage = "docker.io"): string[] {
   return [
     "--variant=minbase",
-    `--include=${[...PACKAGES, engine].join(",")}`,
+    `--include=${[...PACKAGES, ...ENGINE_PACKAGES[engine]].join(",")}`,
     // The journal persists over a reboot and drops no line.
     `--customize-hook=mkdir -p "$1/etc/systemd/journald.conf.d" "$1/var/log/journal"`,
     `--customize-hook=printf '[Journal]\\nStorage=persistent\\nRateLimitBurst=0\\n' > "$1/etc/systemd/journald.conf.d/test.conf"`,

@@ -24,7 +24,8 @@ export function containerFields(options: Options = {}): Partial<ContainerCreateO
 }
 
 const SHM_BYTES = 64 * 1024 * 1024;
-const UNLIMITED = -1;
+/** The most that Linux can have. Not -1: crun before 1.13, such as Debian 12's, starts no container with that on control groups v1. */
+const MAX_PIDS = 4_194_304;
 
 /** Returns what Docker gives every container, and Podman only those that ask for it. */
 export function podmanDefaults({ options, hostNetwork }: ContainerRequest, isRootless: boolean): Partial<HostConfig> {
@@ -36,7 +37,7 @@ export function podmanDefaults({ options, hostNetwork }: ContainerRequest, isRoo
     ...options?.sysctls,
   };
   // The device's shared memory has the device's size.
-  return { ...(!options?.ipc && { ShmSize: SHM_BYTES }), PidsLimit: UNLIMITED, Sysctls: sysctls };
+  return { ...(!options?.ipc && { ShmSize: SHM_BYTES }), PidsLimit: MAX_PIDS, Sysctls: sysctls };
 }
 
 /** Returns the options that belong to the `HostConfig` of the engine's create call. */

@@ -96,7 +96,7 @@ test("optional fields are in the call only if requested", () => {
 });
 
 test("Podman gives a container what Docker gives each, and what the app asks for instead", () => {
-  const defaults = { ShmSize: 67_108_864, PidsLimit: -1 };
+  const defaults = { ShmSize: 67_108_864, PidsLimit: 4_194_304 };
   const port = { "net.ipv4.ip_unprivileged_port_start": "0" };
   const Sysctls = { ...port, "net.ipv4.ping_group_range": "0 2147483647" };
   expect(createOptions(REQUEST, PODMAN).HostConfig).toMatchObject({ ...defaults, Sysctls });
