@@ -50,6 +50,7 @@ const TABS: Readonly<Partial<Record<AlertCondition, string>>> = {
   disk_low: "device",
   state_not_writable: "device",
   engine_trouble: "device",
+  agent_outdated: "device",
 };
 
 /** Name of a rollout, as the service writes it. */

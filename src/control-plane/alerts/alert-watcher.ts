@@ -1,9 +1,11 @@
 import { setImmediate } from "node:timers/promises";
 import type { Logger } from "../../lib/logger.ts";
+import { compareVersions } from "../../protocol/agents/version-order.ts";
 import type { AlertRouteBody } from "../../protocol/alerts/settings.ts";
 import { MAX_ALERTS_IN_MESSAGE } from "../../protocol/alerts/webhook.ts";
 import { createId } from "../accounts/secrets.ts";
 import { termsOfSelector } from "../core/selector-terms.ts";
+import { findOutdated, type KnownRelease } from "../core/alerts/agents.ts";
 import type { Observation, OpenAlert } from "../core/alerts/alert.ts";
 import { evaluate, parseRules, shortestAbsenceMs } from "../core/alerts/evaluate.ts";
 import {
@@ -44,7 +46,7 @@ const WRITE_BATCH = 200;
 const GROUP_BATCH = 50;
 
 export interface AlertWatcherOptions {
-  readonly store: Pick<Store, "isShared" | "leases" | "alerts" | "alertSettings" | "alertOutbox">;
+  readonly store: Pick<Store, "isShared" | "leases" | "agentReleases" | "alerts" | "alertSettings" | "alertOutbox">;
   readonly clock: ServiceClock;
   readonly logger: Logger;
   readonly instanceId: string;
@@ -138,15 +140,20 @@ export class AlertWatcher implements AsyncDisposable {
 
   async #judgeAccounts(round: RoundState, signal: AbortSignal): Promise<void> {
     const { store, clock } = this.#options;
+    const releases = (await store.agentReleases.listReleases()).map(({ version, addedAt }) => ({
+      version,
+      addedAtMs: addedAt * 1000,
+    }));
+    const newest = releases.toSorted((a, b) => compareVersions(b.version, a.version))[0]?.version;
     for (let after: string | undefined = ""; after !== undefined && !signal.aborted;) {
-      const accounts = await store.alerts.listAccounts(Math.floor(clock.now()), after, BATCH);
+      const accounts = await store.alerts.listAccounts(Math.floor(clock.now()), newest, after, BATCH);
       for (const accountId of accounts) {
         if (signal.aborted) return;
         const nowMs = Math.floor(clock.now());
         if ((this.#laterMs.get(accountId) ?? 0) > nowMs) continue;
         // So that another instance does not begin meanwhile.
         if (!(await this.#role.acquire())) return;
-        const count = await this.#judge(accountId, round, nowMs);
+        const count = await this.#judge(accountId, round, releases, nowMs);
         const isTold = (await store.alertSettings.listRoutes(accountId)).length > 0;
         if (isTold) this.#told.add(accountId);
         else this.#told.delete(accountId);
@@ -159,10 +166,21 @@ export class AlertWatcher implements AsyncDisposable {
   }
 
   /** Returns how many conditions hold. */
-  async #judge(accountId: string, outage: RoundState, nowMs: number): Promise<number> {
+  async #judge(
+    accountId: string,
+    outage: RoundState,
+    releases: readonly KnownRelease[],
+    nowMs: number,
+  ): Promise<number> {
     const { alerts, alertSettings } = this.#options.store;
     const rules = parseRules(await alertSettings.readRules(accountId));
-    const time = { nowMs, awayBeforeMs: nowMs - shortestAbsenceMs(rules), outage, thresholds: lowestThresholds(rules) };
+    const time = {
+      nowMs,
+      awayBeforeMs: nowMs - shortestAbsenceMs(rules),
+      outage,
+      thresholds: lowestThresholds(rules),
+      outdated: findOutdated(await alerts.listAgentVersions(accountId), releases, rules, nowMs),
+    };
     const observed: Observation[] = [...(await alerts.observeOthers(accountId, nowMs))];
     for (let after: string | undefined = ""; after !== undefined;) {
       const page = await alerts.observeAssets(accountId, time, after, BATCH);

@@ -3,6 +3,7 @@ import type { AlertRouteBody, AlertRule } from "../../protocol/alerts/settings.t
 import type { SelectorTerm } from "../../protocol/fleets/selector.ts";
 import type { HealthMetric } from "../../protocol/link/device-health.ts";
 import type { AlertChange, AlertSubject, Observation, OpenAlert } from "../core/alerts/alert.ts";
+import type { OutdatedVersions } from "../core/alerts/agents.ts";
 import type { AlertGroup, Assignment, GroupCounts, GroupStep } from "../core/alerts/grouping.ts";
 import type { DeliveryStep } from "../core/alerts/delivery.ts";
 import type { DeviceHabits, DeviceSample, Outage } from "../core/alerts/habits.ts";
@@ -13,6 +14,8 @@ import type { AuditEntry } from "./audit.ts";
 export const MAX_RESOLVED_ALERTS = 10_000;
 /** As many alerts are looked at for one page of a list. */
 export const MAX_SCANNED_ALERTS = 2_000;
+/** As many versions of agents of an account are looked at: devices say what they like. */
+export const MAX_AGENT_VERSIONS = 200;
 /** Maximum number of silences of an account that have not ended. */
 export const MAX_SILENCES = 200;
 /** Messages to one channel in an hour: what is more waits. */
@@ -69,6 +72,7 @@ export interface AlertTime {
   readonly outage: Outage;
   /** What devices measure is looked at above these values. */
   readonly thresholds: ReadonlyMap<HealthMetric, number>;
+  readonly outdated: OutdatedVersions;
 }
 
 /** A device whose number of sessions or whose absence has changed since it was looked at. */
@@ -103,8 +107,14 @@ export interface RoundState extends Outage {
 
 /** Alerts, as they are judged. */
 export interface AlertStore {
-  /** Returns accounts in which there may be something to tell, in the order of their ids. */
-  listAccounts(nowMs: number, after: string, limit: number): Promise<readonly string[]>;
+  /**
+   * Returns accounts in which there may be something to tell, in the order of their ids.
+   *
+   * @param newest version of the newest release of the agent; `undefined`: the service has none
+   */
+  listAccounts(nowMs: number, newest: string | undefined, after: string, limit: number): Promise<readonly string[]>;
+  /** Returns versions of agents of the account, `MAX_AGENT_VERSIONS` at most. */
+  listAgentVersions(accountId: string): Promise<readonly string[]>;
   readRound(): Promise<RoundState>;
   saveRound(round: RoundState): Promise<void>;
   /** Returns devices to learn from, in the order of their UUIDs. */

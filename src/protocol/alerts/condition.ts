@@ -85,6 +85,7 @@ export const ALERT_CONDITIONS = {
   device_flapping: asset("Device flapping", "warning", 0, 900),
   ...ATTENTION_CONDITIONS,
   sim_changed: asset("SIM changed or lost at its operator", "warning"),
+  agent_outdated: asset("Agent outdated", "info", 30 * 86_400),
   ...LEVEL_CONDITIONS,
   rollout_stopped: {
     subject: "rollout",
@@ -134,5 +135,6 @@ export const INHIBITED_WHILE_AWAY: ReadonlySet<AlertCondition> = new Set<AlertCo
   "engine_trouble",
   "state_not_writable",
   "disk_low",
+  "agent_outdated",
   ...HEALTH_CONDITIONS,
 ]);

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { unixSeconds } from "../values/scalars.ts";
 import { alertChannelInputSchema, alertChannelSchema } from "./channel.ts";
+import { isVersion } from "../agents/version-order.ts";
 import { selectorSchema } from "../fleets/selector.ts";
 import { ALERT_CONDITIONS, type ConditionDefault, MAX_LEVELS_S, MIN_ALERT_LEVELS } from "./condition.ts";
 import { alertConditionSchema, alertSeveritySchema } from "./condition-schemas.ts";
@@ -12,6 +13,8 @@ export const MAX_ALERT_CHANNELS = 50;
 /** Shortest pause between two repetitions, in seconds: a route never repeats a message every second. */
 const MIN_REPEAT_S = 300;
 const WEEK_S = 7 * 24 * 3600;
+/** Longest time for which an agent may be outdated before that is told. */
+const MAX_AGENT_AGE_S = 366 * 24 * 3600;
 
 const forS = z.int().min(0).max(WEEK_S);
 
@@ -22,15 +25,36 @@ export const alertRuleSchema = z
     selector: selectorSchema.default("*").meta({ description: "Assets that it is for." }),
     enabled: z.boolean().optional().meta({ description: "Whether alerts fire. Absent: as by default." }),
     severity: alertSeveritySchema.optional(),
-    for_s: forS.optional().meta({ description: "How long the condition must hold before the alert fires." }),
+    for_s: z
+      .int()
+      .min(0)
+      .max(MAX_AGENT_AGE_S)
+      .optional()
+      .meta({
+        description:
+          "How long the condition must hold before the alert fires: a week at most, and 366 days for `agent_outdated`, which holds from when " +
+          "the service has a newer release.",
+      }),
+    older_than: z
+      .string()
+      .refine(isVersion, "must be a version of the agent, such as 1.4.0")
+      .optional()
+      .meta({
+        description:
+          "For `agent_outdated`: agents of versions before this one, in place of those for which the service has had a newer release for " +
+          "long. The alert fires at once, unless `for_s` says otherwise.",
+      }),
     above: z.int().max(1_000).optional().meta({
       description:
         "For conditions of what devices measure: the percents or degrees above which the mean of 15 minutes must be. At least 70 %, or 60 °C.",
     }),
   })
-  .superRefine(({ condition, above, for_s }, context) => {
+  .superRefine(({ condition, above, for_s, older_than }, context) => {
     const level = (ALERT_CONDITIONS[condition] as ConditionDefault).above;
     const refuse = (path: string, message: string): void => context.addIssue({ code: "custom", path: [path], message });
+    const isOfAgents = condition === "agent_outdated";
+    if (older_than !== undefined && !isOfAgents) refuse("older_than", "is for agent_outdated");
+    if (for_s !== undefined && for_s > WEEK_S && !isOfAgents) refuse("for_s", `must be at most ${WEEK_S}`);
     if (!level) {
       if (above !== undefined) refuse("above", "is for conditions of what devices measure");
       return;

@@ -4,6 +4,7 @@ import type { AlertTime } from "../../../src/control-plane/store/alerts.ts";
 import type { HealthSpreads } from "../../../src/protocol/link/health-points.ts";
 import type { AuditAction } from "../../../src/control-plane/core/people/audit-actions.ts";
 import type { RolloutFields } from "../../../src/control-plane/core/fleets/rollout.ts";
+import { alertRuleSchema } from "../../../src/protocol/alerts/settings.ts";
 import { rolloutStrategySchema } from "../../../src/protocol/fleets/rollout-strategy.ts";
 import { SOMEBODY } from "../../support/control-plane/fleets.ts";
 import { putChannel } from "../../support/alerts/put-settings.ts";
@@ -28,6 +29,7 @@ const time = (fields: Partial<AlertTime> = {}): AlertTime => ({
   awayBeforeMs: NOW,
   outage: { fromMs: 0, untilMs: 0 },
   thresholds: new Map(),
+  outdated: new Map(),
   ...fields,
 });
 
@@ -49,7 +51,7 @@ export function alertObservationsContract(harness: StoreHarness): void {
         await register(store, someAsset({ supersim: someSuperSim() })),
         await register(store, someAsset({ accountId: STRANGER })),
       ];
-      expect(await alerts.listAccounts(NOW, "", 10)).toEqual([]);
+      expect(await alerts.listAccounts(NOW, undefined, "", 10)).toEqual([]);
       await assetSettings.changeTags(away.uuid, new Map([["role", "kiosk"]]), false, audit("asset.tagged"));
       const awayS = NOW / 1000 - 3600;
       await goAway(store, away, awayS);
@@ -77,8 +79,8 @@ export function alertObservationsContract(harness: StoreHarness): void {
       const page = await alerts.observeAssets(ACCOUNT, at, "", 1);
       expect([page.last, page.observed[0]?.subject.tags?.get("role")]).toEqual([away.uuid, "kiosk"]);
       expect((await alerts.observeAssets(ACCOUNT, at, away.uuid, 10)).observed).toHaveLength(1);
-      expect(await alerts.listAccounts(NOW, "", 10)).toEqual([ACCOUNT, STRANGER]);
-      expect(await alerts.listAccounts(NOW, ACCOUNT, 10)).toEqual([STRANGER]);
+      expect(await alerts.listAccounts(NOW, undefined, "", 10)).toEqual([ACCOUNT, STRANGER]);
+      expect(await alerts.listAccounts(NOW, undefined, ACCOUNT, 10)).toEqual([STRANGER]);
       await store.dataPlans.recordFinding(spent.uuid, "supersim", { state: "spent", until: 9e9 }, NOW, NOW / 1000);
       expect((await found(at)).at(-1)).toEqual(["data", spent.uuid, undefined, true]);
     });
@@ -96,7 +98,7 @@ export function alertObservationsContract(harness: StoreHarness): void {
       const lost = await note("sim.lost", now - 20);
       await note("sim.settled", now);
       await note("sim.corrected", now - 86_400);
-      expect(await alerts.listAccounts(NOW, "", 10)).toEqual([ACCOUNT]);
+      expect(await alerts.listAccounts(NOW, undefined, "", 10)).toEqual([ACCOUNT]);
       await note("sim.lost", now, STRANGER);
       await store.audit.addEntry({ ...audit("sim.corrected"), accountId: ACCOUNT, assetUuid: changed, at: now - 5 });
       const found = async (nowMs: number) => {
@@ -109,7 +111,7 @@ export function alertObservationsContract(harness: StoreHarness): void {
       ];
       expect(new Set(await found(NOW))).toEqual(new Set(rows));
       expect(await found(NOW + 86_400_000 - 20_000)).toEqual(rows.slice(0, 1));
-      expect(await alerts.listAccounts(NOW + 86_400_000, "", 10)).toEqual([]);
+      expect(await alerts.listAccounts(NOW + 86_400_000, undefined, "", 10)).toEqual([]);
     });
 
     test("what a connected device measures above a limit is looked at, with the levels of the last hours", async () => {
@@ -132,7 +134,7 @@ export function alertObservationsContract(harness: StoreHarness): void {
         row(1, { memory_percent: [99, 99, 99] }),
         row(0, { disk_percent: [1, 91, 99] }),
       ]);
-      expect(await alerts.listAccounts(NOW, "", 10)).toEqual([ACCOUNT, STRANGER]);
+      expect(await alerts.listAccounts(NOW, undefined, "", 10)).toEqual([ACCOUNT, STRANGER]);
       const found = async (thresholds: AlertTime["thresholds"], nowMs = NOW) => {
         const { observed } = await alerts.observeAssets(ACCOUNT, time({ awayBeforeMs: 0, nowMs, thresholds }), "", 10);
         return observed.map(({ condition, subject, isAway, levels }) => [condition, subject.id, isAway, levels]);
@@ -153,6 +155,61 @@ export function alertObservationsContract(harness: StoreHarness): void {
       expect(await found(new Map())).toEqual([]);
       // A device that sends nothing any more is not judged by what it sent a day ago.
       expect(await found(all, NOW + 27 * 3_600_000)).toEqual([]);
+    });
+
+    test("agents of some versions are found by them, and every version is listed once", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alerts, sessions } = store;
+      const connect = async (agentVersion: string, accountId = ACCOUNT) => {
+        const { uuid } = await register(store, someAsset({ accountId }));
+        await sessions.open({
+          assetUuid: uuid,
+          instanceId: "ins_1",
+          sessionId: uuid,
+          protocol: 1,
+          at: NOW / 1000,
+          agentVersion,
+        });
+        return uuid;
+      };
+      expect(await alerts.listAgentVersions(ACCOUNT)).toEqual([]);
+      const [old, other] = [await connect("1.2.0"), await connect("1.2.0")];
+      await connect("1.10.0");
+      await connect("0.9.0", STRANGER);
+      expect(await alerts.listAgentVersions(ACCOUNT)).toEqual(["1.10.0", "1.2.0"]);
+      const found = async (outdated: AlertTime["outdated"], after = "") => {
+        const { observed } = await alerts.observeAssets(ACCOUNT, time({ awayBeforeMs: 0, outdated }), after, 10);
+        return observed.map(({ condition, subject, sinceMs, agentVersion }) => [
+          condition,
+          subject.id,
+          sinceMs,
+          agentVersion,
+        ]);
+      };
+      expect(
+        await found(
+          new Map([
+            ["1.2.0", NOW - 5],
+            ["0.9.0", undefined],
+          ]),
+        ),
+      ).toEqual([
+        ["agent_outdated", old, NOW - 5, "1.2.0"],
+        ["agent_outdated", other, NOW - 5, "1.2.0"],
+      ]);
+      expect(await found(new Map([["1.3.0", undefined]]))).toEqual([]);
+      // Accounts with another version than the newest release, and with a rule that names one.
+      expect(await alerts.listAccounts(NOW, undefined, "", 10)).toEqual([]);
+      expect(await alerts.listAccounts(NOW, "1.10.0", "", 10)).toEqual([ACCOUNT, STRANGER]);
+      expect(await alerts.listAccounts(NOW, "0.9.0", "", 10)).toEqual([ACCOUNT]);
+      const named = alertRuleSchema.parse({ condition: "agent_outdated", older_than: "1.0.0" });
+      await store.alertSettings.change(STRANGER, () => ({
+        rules: [named],
+        routes: [],
+        channels: [],
+        audit: audit("alert_settings.changed", STRANGER),
+      }));
+      expect(await alerts.listAccounts(NOW, undefined, "", 10)).toEqual([STRANGER]);
     });
 
     test("keys that expire soon and channels that were given up are found", async () => {

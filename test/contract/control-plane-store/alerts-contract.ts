@@ -71,7 +71,7 @@ export function alertsContract(harness: StoreHarness): void {
       expect((await alerts.listOpen(ACCOUNT, 100)).map(({ id }) => id)).toEqual(["alr_3"]);
       await alerts.change(ACCOUNT, [opening(mine)], ["alr_4"], NOW + 100);
       expect(await alerts.countFiring(ACCOUNT)).toEqual({ firing: 2, unacknowledged: 2 });
-      expect(await alerts.listAccounts(NOW, "", 10)).toEqual([ACCOUNT, STRANGER]);
+      expect(await alerts.listAccounts(NOW, undefined, "", 10)).toEqual([ACCOUNT, STRANGER]);
     });
 
     test("they are filtered, and paged by the time at which they fired", async () => {

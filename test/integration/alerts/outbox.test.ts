@@ -118,7 +118,7 @@ describe("what is told", () => {
           await alerts.saveRound(round);
           isJudging = false;
         },
-        listAccounts: async (_now, after) => (after === "" ? [ACCOUNT] : []),
+        listAccounts: async (_now, _newest, after) => (after === "" ? [ACCOUNT] : []),
         observeAssets: async (_account, _time, after, limit) => {
           const from = after === "" ? 0 : Number(after);
           const observed = gone.slice(from, from + limit);

@@ -59,6 +59,7 @@ it.each([
   { condition: "device_offline" },
   { condition: "drifted", enabled: true, for_s: 0 },
   { condition: "temperature_high", selector: "site=oven", above: 95, for_s: 900, severity: "critical", enabled: false },
+  { condition: "agent_outdated", older_than: "1.4.0", for_s: 30 * 86_400 },
 ])("a rule that is opened and saved is the same", (rule) => {
   const before = someRule(rule);
   expect(ruleOf(ruleFieldsOf(before))).toEqual(before);
@@ -67,6 +68,8 @@ it.each([
 it("a rule of another condition has no limit of the one before", () => {
   const fields = ruleFieldsOf(someRule({ condition: "temperature_high", above: 95 }));
   expect(ruleOf({ ...fields, condition: "disk_low" })).toEqual({ condition: "disk_low", selector: "*" });
+  const agents = ruleFieldsOf(someRule({ condition: "agent_outdated", older_than: "1.4.0" }));
+  expect(ruleOf({ ...agents, condition: "disk_low" })).toEqual({ condition: "disk_low", selector: "*" });
 });
 
 it.each([

@@ -9,13 +9,21 @@ import { formatDuration } from "../../parts/durations.ts";
 import { type DurationText, durationText, secondsOf } from "./duration-text.ts";
 
 /** What differs from the default, in words. */
-export function describeRule({ condition, enabled, severity, for_s: forS, above }: AlertRule): string {
+export function describeRule({
+  condition,
+  enabled,
+  severity,
+  for_s: forS,
+  above,
+  older_than: olderThan,
+}: AlertRule): string {
   const unit = condition === "temperature_high" ? " °C" : " %";
   const differs = [
     ...(enabled === undefined ? [] : [enabled ? "on" : "off"]),
     ...(severity === undefined ? [] : [severity]),
     ...(forS === undefined ? [] : [`after ${formatDuration(forS)}`]),
     ...(above === undefined ? [] : [`above ${above}${unit}`]),
+    ...(olderThan === undefined ? [] : [`before ${olderThan}`]),
   ];
   return differs.join(", ") || "as by default";
 }
@@ -28,6 +36,7 @@ export interface RuleFields {
   readonly severity: "" | AlertSeverity;
   readonly forS: DurationText;
   readonly above: string;
+  readonly olderThan: string;
 }
 
 export function ruleFieldsOf(rule: AlertRule): RuleFields {
@@ -38,11 +47,12 @@ export function ruleFieldsOf(rule: AlertRule): RuleFields {
     severity: rule.severity ?? "",
     forS: durationText(rule.for_s),
     above: rule.above === undefined ? "" : String(rule.above),
+    olderThan: rule.older_than ?? "",
   };
 }
 
 /** Returns the rule as the API takes it. */
-export function ruleOf({ condition, selector, enabled, severity, forS, above }: RuleFields): AlertRule {
+export function ruleOf({ condition, selector, enabled, severity, forS, above, olderThan }: RuleFields): AlertRule {
   const seconds = secondsOf(forS);
   return {
     condition,
@@ -51,6 +61,7 @@ export function ruleOf({ condition, selector, enabled, severity, forS, above }: 
     ...(severity !== "" && { severity }),
     ...(seconds !== undefined && { for_s: seconds }),
     ...(above !== "" && hasLevel(condition) && { above: Number(above) }),
+    ...(olderThan.trim() !== "" && condition === "agent_outdated" && { older_than: olderThan.trim() }),
   };
 }
 

@@ -196,6 +196,16 @@ function RuleForm({ read, index, onSaved }: FormProps): ReactNode {
           onChange={({ currentTarget }) => set({ above: currentTarget.value })}
         />
       )}
+      {fields.condition === "agent_outdated" && (
+        <TextInput
+          label="Versions before"
+          description="Such as 1.4.0. Empty: those for which the service has had a newer release for that long."
+          value={fields.olderThan}
+          spellCheck={false}
+          autoComplete="off"
+          onChange={({ currentTarget }) => set({ olderThan: currentTarget.value })}
+        />
+      )}
     </Form>
   );
 }

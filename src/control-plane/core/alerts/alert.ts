@@ -37,6 +37,8 @@ export interface Observation {
   readonly isAway: boolean;
   /** For what devices measure: the newest values, the oldest first. Whether and since when it holds follows from the rule. */
   readonly levels?: readonly Level[] | undefined;
+  /** For `agent_outdated`: the version that runs. Whether it is too old, and since when, follows from the rule. */
+  readonly agentVersion?: string | undefined;
   /** Up to when it is known to hold; absent: now. */
   readonly untilMs?: number | undefined;
   /** How long the device is gone at times, by experience, in milliseconds. */

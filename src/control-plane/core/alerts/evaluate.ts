@@ -4,6 +4,7 @@ import {
   type ConditionDefault,
   INHIBITED_WHILE_AWAY,
 } from "../../../protocol/alerts/condition.ts";
+import { compareVersions } from "../../../protocol/agents/version-order.ts";
 import type { AlertRule } from "../../../protocol/alerts/settings.ts";
 import { matchesSelector, type SelectorTerm } from "../../../protocol/fleets/selector.ts";
 import { type AlertChange, type AlertSubject, keyOf, type Observation, type OpenAlert } from "./alert.ts";
@@ -26,6 +27,8 @@ export interface AppliedRule {
   readonly keepMs: number;
   /** For what devices measure. */
   readonly above: number | undefined;
+  /** For agents: the version before which they are outdated; `undefined`: for which a newer release is there. */
+  readonly olderThan: string | undefined;
 }
 
 export function parseRules(rules: readonly AlertRule[]): readonly ParsedRule[] {
@@ -48,9 +51,10 @@ export function ruleFor(
   return {
     enabled: rule?.enabled ?? enabled,
     severity: rule?.severity ?? severity,
-    forMs: (rule?.for_s ?? forS) * 1000,
+    forMs: (rule?.for_s ?? (rule?.older_than === undefined ? forS : 0)) * 1000,
     keepMs: keepFiringForS * 1000,
     above: rule?.above ?? above?.value,
+    olderThan: rule?.older_than,
   };
 }
 
@@ -99,9 +103,14 @@ interface Held {
   readonly rule: AppliedRule;
 }
 
-/** Returns nothing if what the device measures is not above what the rule says. */
+/** Returns nothing if what the device measures is not above what the rule says, or its agent is not too old by it. */
 function toHeld(observation: Observation, rule: AppliedRule): readonly Held[] {
-  const { levels } = observation;
+  const { levels, agentVersion, sinceMs } = observation;
+  if (agentVersion !== undefined && rule.olderThan !== undefined)
+    return compareVersions(agentVersion, rule.olderThan) < 0
+      ? [{ observation: { ...observation, sinceMs: undefined }, rule }]
+      : [];
+  if (agentVersion !== undefined && sinceMs === undefined) return [];
   if (levels === undefined) return [{ observation, rule }];
   const time = timeAbove(levels, rule.above ?? Infinity);
   return time ? [{ observation: { ...observation, sinceMs: time.fromMs, untilMs: time.untilMs }, rule }] : [];

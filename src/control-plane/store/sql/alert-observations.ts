@@ -34,10 +34,11 @@ const SIM_CHANGE_S = 86_400;
 /** The audit log has these facts for longer. */
 export const SIM_CHANGES = "e.action IN ('sim.corrected', 'sim.lost')";
 const SIM_SINCE = `CAST(?${ALERT_METRICS.length + 6} AS BIGINT)`;
+const OUTDATED = `?${ALERT_METRICS.length + 7}`;
 
 /** What is to be looked at: each part is a scan of an index that holds no other rows. */
-const observeAssetsSql = ({ jsonObject }: Dialect): string => /* sql */ `
-  SELECT a.uuid, a.name, a.type, t.instance_id, t.last_seen_at, t.reasons, t.budget_spent_until, h.flaps_until_ms, h.pauses,
+const observeAssetsSql = ({ jsonObject, isOneOf }: Dialect): string => /* sql */ `
+  SELECT a.uuid, a.name, a.type, t.instance_id, t.last_seen_at, t.agent_version, t.reasons, t.budget_spent_until, h.flaps_until_ms, h.pauses,
     m.recent AS health,
     (SELECT max(e.at) FROM audit e
       WHERE e.account_id = ?1 AND e.asset_uuid = t.asset_uuid AND e.at > ${SIM_SINCE} AND ${SIM_CHANGES}) AS sim_changed_at,
@@ -52,6 +53,8 @@ const observeAssetsSql = ({ jsonObject }: Dialect): string => /* sql */ `
     SELECT asset_uuid FROM device_health m WHERE m.account_id = ?1 AND ${NOTABLE_HEALTH} AND ${ABOVE}
     UNION
     SELECT e.asset_uuid FROM audit e WHERE e.account_id = ?1 AND ${SIM_CHANGES} AND e.at > ${SIM_SINCE}
+    UNION
+    SELECT asset_uuid FROM asset_states WHERE account_id = ?1 AND ${isOneOf("agent_version", OUTDATED)}
     UNION
     SELECT asset_uuid FROM device_habits WHERE flaps_until_ms > 0 AND flaps_until_ms > CAST(?3 AS BIGINT))
     AND t.account_id = ?1 AND t.asset_uuid > ?4
@@ -83,6 +86,7 @@ interface AssetRow {
   readonly type: string;
   readonly instance_id: string | null;
   readonly last_seen_at: number | null;
+  readonly agent_version: string | null;
   readonly reasons: number;
   readonly budget_spent_until: number | null;
   readonly flaps_until_ms: number | null;
@@ -122,9 +126,11 @@ export class AlertObservations {
     after: string,
     limit: number,
   ): Promise<{ readonly observed: readonly Observation[]; readonly last: string | undefined }> {
-    const { nowMs, awayBeforeMs, thresholds } = time;
+    const { nowMs, awayBeforeMs, thresholds, outdated } = time;
     const levels = ALERT_METRICS.map((metric) => thresholds.get(metric) ?? NEVER);
-    const values = [accountId, Math.floor(awayBeforeMs / 1000), nowMs, after, limit, ...levels, simSince(nowMs)];
+    const versions = JSON.stringify([...outdated.keys()]);
+    const times = [Math.floor(awayBeforeMs / 1000), nowMs];
+    const values = [accountId, ...times, after, limit, ...levels, simSince(nowMs), versions];
     const rows = await this.#executor.all<AssetRow>(this.#observeAssets, values);
     return {
       observed: rows.flatMap((row) => toObservations(row, time)),
@@ -184,7 +190,10 @@ export function simSince(nowMs: number): number {
   return Math.floor(nowMs / 1000) - SIM_CHANGE_S;
 }
 
-function toObservations(row: AssetRow, { nowMs, awayBeforeMs, outage, thresholds }: AlertTime): readonly Observation[] {
+function toObservations(
+  row: AssetRow,
+  { nowMs, awayBeforeMs, outage, thresholds, outdated }: AlertTime,
+): readonly Observation[] {
   const { uuid, name, type, instance_id, last_seen_at: lastSeen, reasons, budget_spent_until, flaps_until_ms } = row;
   const tags = new Map(Object.entries(JSON.parse(row.tags ?? "{}") as Record<string, string>));
   const subject = { kind: "asset", id: uuid, name, type, tags } as const;
@@ -205,6 +214,9 @@ function toObservations(row: AssetRow, { nowMs, awayBeforeMs, outage, thresholds
   for (const condition of held) observed.push({ condition, subject, sinceMs: undefined, isAway });
   if (row.sim_changed_at !== null)
     observed.push({ condition: "sim_changed", subject, sinceMs: row.sim_changed_at * 1000, isAway });
+  const { agent_version: agentVersion } = row;
+  if (agentVersion !== null && outdated.has(agentVersion))
+    observed.push({ condition: "agent_outdated", subject, sinceMs: outdated.get(agentVersion), isAway, agentVersion });
   const rows = row.health === null ? [] : (decodeHealthRows(row.health, HEALTH_REPORT_ROW_S) ?? []);
   if (!isAway && ((rows.at(-1)?.at ?? 0) + HEALTH_REPORT_ROW_S) * 1000 < nowMs - MAX_LEVEL_AGE_MS) return observed;
   for (const condition of HEALTH_CONDITIONS) {

@@ -8,6 +8,7 @@ import {
   type AlertStore,
   type AlertTime,
   type ChangedDevice,
+  MAX_AGENT_VERSIONS,
   MAX_RESOLVED_ALERTS,
   MAX_SCANNED_ALERTS,
   type RoundState,
@@ -36,8 +37,19 @@ const LIST_ACCOUNTS = /* sql */ `
     OR EXISTS (SELECT 1 FROM alert_channels c WHERE c.account_id = a.id AND c.disabled_at_ms IS NOT NULL)
     OR EXISTS (SELECT 1 FROM device_health m WHERE m.account_id = a.id AND ${NOTABLE_HEALTH})
     OR EXISTS (SELECT 1 FROM device_habits h JOIN assets d ON d.uuid = h.asset_uuid
-      WHERE h.flaps_until_ms > 0 AND h.flaps_until_ms > CAST(?2 AS BIGINT) AND d.account_id = a.id))
+      WHERE h.flaps_until_ms > 0 AND h.flaps_until_ms > CAST(?2 AS BIGINT) AND d.account_id = a.id)
+    OR EXISTS (SELECT 1 FROM asset_states t WHERE t.account_id = a.id AND t.agent_version < ?5)
+    OR EXISTS (SELECT 1 FROM asset_states t WHERE t.account_id = a.id AND t.agent_version > ?5)
+    OR EXISTS (SELECT 1 FROM alert_rules r WHERE r.account_id = a.id AND r.rules LIKE '%"older_than"%'))
   ORDER BY a.id LIMIT ?3`;
+/** Reads the index once for each version, however many devices have it. */
+const LIST_VERSIONS = /* sql */ `
+  WITH RECURSIVE v (version) AS (
+    SELECT min(agent_version) FROM asset_states WHERE account_id = ?1
+    UNION ALL
+    SELECT (SELECT min(t.agent_version) FROM asset_states t WHERE t.account_id = ?1 AND t.agent_version > v.version)
+    FROM v WHERE v.version IS NOT NULL)
+  SELECT version FROM v WHERE version IS NOT NULL LIMIT ?2`;
 const READ_ROUND = "SELECT last_at_ms, outage_from_ms, outage_until_ms FROM alert_rounds";
 const SAVE_ROUND = "UPDATE alert_rounds SET last_at_ms = ?, outage_from_ms = ?, outage_until_ms = ?";
 const LIST_CHANGED = /* sql */ `
@@ -149,14 +161,21 @@ export class SqlAlertStore implements AlertStore {
     this.#groups = jsonList("m.group_id");
   }
 
-  async listAccounts(nowMs: number, after: string, limit: number): Promise<readonly string[]> {
-    const rows = await this.#executor.all<{ readonly id: string }>(LIST_ACCOUNTS, [
-      after,
-      nowMs,
-      limit,
-      simSince(nowMs),
-    ]);
-    return rows.map(({ id }) => id);
+  async listAccounts(
+    nowMs: number,
+    newest: string | undefined,
+    after: string,
+    limit: number,
+  ): Promise<readonly string[]> {
+    const values = [after, nowMs, limit, simSince(nowMs), newest ?? null];
+    return (await this.#executor.all<{ readonly id: string }>(LIST_ACCOUNTS, values)).map(({ id }) => id);
+  }
+
+  async listAgentVersions(accountId: string): Promise<readonly string[]> {
+    const values = [accountId, MAX_AGENT_VERSIONS];
+    return (await this.#executor.all<{ readonly version: string }>(LIST_VERSIONS, values)).map(
+      ({ version }) => version,
+    );
   }
 
   async readRound(): Promise<RoundState> {
