@@ -142,6 +142,8 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
     "edgectl/commands/keys.ts",
     "edgectl/commands/options.ts",
   ],
+  // Sent to devices, which compare their own time of day with it.
+  sent: ["control-plane/devices/hub/session.ts"],
   // What a clock or a metric is made of.
   clocks: [
     "control-plane/instances/open-clock.ts",
@@ -162,6 +164,7 @@ const TIME_OF_DAY: Readonly<Record<string, readonly string[]>> = {
     "agent/doctor/probes/tcp.ts",
     "agent/doctor/probes/tls.ts",
     "agent/doctor/probes/token.ts",
+    "agent/link/clock-watch.ts",
     "agent/link/session.ts",
     "agent/registry/to-registry-error.ts",
     "control-plane/sim-operator/emnify/emnify-operator.ts",

@@ -64,6 +64,8 @@ export class FrameHandler implements Disposable {
   readonly #keepalive: Keepalive;
   readonly #owned = new DisposableStack();
   #welcomeTimer: Disposable | undefined;
+  /** As of the clock watch. */
+  readonly #helloAtMs: number;
   #pump: OutboxPump | undefined;
   #responses: ResponseSender | undefined;
   #queries: LinkQueries | undefined;
@@ -90,6 +92,7 @@ export class FrameHandler implements Disposable {
         onDead: () => channel.cut(failed("the link was dead: a probe was not answered in time")),
       }),
     );
+    this.#helloAtMs = options.reporting?.clockWatch?.elapsed() ?? 0;
     this.#welcomeTimer = this.#owned.use(
       clock.timer(WELCOME_TIMEOUT_MS, () => channel.cut(failed("the control plane did not answer the handshake"))),
     );
@@ -237,6 +240,7 @@ export class FrameHandler implements Disposable {
     this.#welcomeTimer?.[Symbol.dispose]();
     const { events, clock, logger, onWelcome } = this.#options;
     this.#options.keepaliveInterval?.onSessionOpened();
+    if (frame.time !== undefined) this.#options.reporting?.clockWatch?.onServiceTime(frame.time, this.#helloAtMs);
     onWelcome(frame);
     this.#pump = this.#owned.use(
       new OutboxPump({ events, clock, logger, sink: this.#channel, onSent: () => this.#keepalive.check() }),

@@ -7,6 +7,7 @@ import type { ControlFrame } from "../../protocol/link/frames.ts";
 import type { HealthMessageWriter } from "../../protocol/link/health-message.ts";
 import type { HealthThresholds } from "../../protocol/link/health-thresholds.ts";
 import type { ControlStreamFrame, DeviceStreamFrame } from "../../protocol/link/streams.ts";
+import type { ClockWatch } from "./clock-watch.ts";
 import type { FrameCounts } from "./frame-meter.ts";
 
 export type Welcome = Extract<ControlFrame, { type: "welcome" }>;
@@ -130,6 +131,8 @@ export interface DeviceReporting {
   readonly reports: ReportSource;
   /** Left out, nothing is sent of how the device was. */
   readonly health?: HealthSource | undefined;
+  /** Told the control plane's time; left out, no clock is compared. */
+  readonly clockWatch?: Pick<ClockWatch, "elapsed" | "onServiceTime"> | undefined;
 }
 
 /** The part of a session that its streams use. */

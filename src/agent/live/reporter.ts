@@ -7,6 +7,7 @@ import { ReportRateLimiter } from "../core/report/report-rate-limiter.ts";
 import { TroubleDetector } from "../core/report/trouble-detector.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { StateWatch } from "../host/state-watch.ts";
+import type { ClockWatch } from "../link/clock-watch.ts";
 import type { StoreChange } from "../store/store.ts";
 import type { ReportBuilder } from "./report-builder.ts";
 
@@ -31,6 +32,8 @@ export interface ReporterOptions {
   readonly logger: Logger;
   /** Tells when the state can no longer be written, and when it can again, which is reported at once. */
   readonly stateWatch?: Pick<StateWatch, "onChange">;
+  /** Tells when the clock is wrong, and right again, which is reported at once. */
+  readonly clockWatch?: Pick<ClockWatch, "onChange">;
   /** Identifies the agent's own containers by label. */
   readonly stateDir: string;
   /** Maximum reports per hour for changes that no deployment made. */
@@ -68,10 +71,13 @@ export class Reporter {
   /** Runs until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     using _changes = this.#options.store.onChange((change) => this.#onStoreChange(change));
-    using _state = this.#options.stateWatch?.onChange(() => {
+    const { stateWatch, clockWatch } = this.#options;
+    const onUrgent = (): void => {
       this.#isUrgent = true;
       this.#markDue();
-    });
+    };
+    using _state = stateWatch?.onChange(onUrgent);
+    using _clock = clockWatch?.onChange(onUrgent);
     await Promise.all([this.#watch(signal), this.#reportLoop(signal)]);
   }
 

@@ -12,6 +12,7 @@ import type { Engine, EngineInfo } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Host } from "../host/host.ts";
 import type { StateWatch } from "../host/state-watch.ts";
+import { ClockWatch } from "../link/clock-watch.ts";
 import type { DeviceReporting, HealthSource } from "../link/ports.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 import type { PreviousLogs } from "../store/previous-logs.ts";
@@ -81,22 +82,26 @@ export function createReporting(
   const { engine, clock } = services;
   const { stateDir, reportsPerHour: maxPerHour } = config;
   const lasting = memoize(clock, FACTS_TTL_MS, async (signal) => device.facts(await engine.info(signal)));
+  const clockWatch = new ClockWatch(clock);
   // What is not kept can change at any time.
   const withTroubles = (facts: DeviceFacts): DeviceFacts => ({
     ...facts,
     ...engineTroubles(device.engineTroubles),
     state_writable: device.stateWatch.fault === undefined,
+    ...(clockWatch.isWrong && { clock_wrong: true }),
   });
   const facts = async (signal: AbortSignal): Promise<DeviceFacts> => withTroubles(await lasting(signal));
   const builder = new ReportBuilder({ ...services, ...apps, stateDir, facts });
-  const reporter = new Reporter({ ...services, stateDir, stateWatch: device.stateWatch, builder, maxPerHour });
+  const watches = { stateWatch: device.stateWatch, clockWatch };
+  const reporter = new Reporter({ ...services, ...watches, stateDir, builder, maxPerHour });
   const factsNow = async (info: EngineInfo | undefined): Promise<DeviceFacts> => withTroubles(await device.facts(info));
   const current = { ...options, device: { ...device, facts: factsNow } };
   return {
     queries: new QueryAnswers(createQueryHandlers(current, builder), traffic.count),
     reports: builder,
     health: device.health.reports && counted(device.health.reports, traffic.count),
-    run: (signal) => reporter.run(signal),
+    clockWatch,
+    run: async (signal) => void (await Promise.all([reporter.run(signal), clockWatch.run(signal)])),
   };
 }
 

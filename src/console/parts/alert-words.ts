@@ -48,6 +48,7 @@ const TABS: Readonly<Partial<Record<AlertCondition, string>>> = {
   sim_changed: "sims",
   data_budget_spent: "device",
   disk_low: "device",
+  clock_wrong: "device",
   state_not_writable: "device",
   engine_trouble: "device",
   agent_outdated: "device",

@@ -79,6 +79,12 @@ export const REASONS: Readonly<Record<AttentionReason, ReasonText>> = {
     kind: "bad",
   },
   disk_low: { label: "disk low", hint: "Remove volumes or images.", icon: "alert", kind: "warn" },
+  clock_wrong: {
+    label: "clock wrong",
+    hint: "Its time of day is not the service's: nothing sets it, or not the right way; see edge-agent doctor.",
+    icon: "clock",
+    kind: "warn",
+  },
   data_budget_spent: {
     label: "data budget spent",
     hint: "Nothing more is pulled until it renews.",

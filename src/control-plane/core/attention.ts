@@ -13,7 +13,7 @@ import type { DeviceReport } from "./device-report.ts";
  * `not_seen` follows from the time and is not stored.
  */
 
-/** In the order in which they were added. The next one is 262_144. */
+/** In the order in which they were added. The next one is 524_288. */
 const BITS = {
   app_missing: 1,
   app_restarting: 2,
@@ -44,9 +44,11 @@ const BITS = {
   engine_trouble: 65_536,
   /** Its container is there and does not run, or is paused, although the agent was not asked for that. */
   app_stopped: 131_072,
+  /** By the device's report: its time of day is not the service's. */
+  clock_wrong: 262_144,
 } as const;
 
-/** The bits that every report decides on; `engine_trouble` with one that has the facts of the device. */
+/** The bits that every report decides on; `engine_trouble` and `clock_wrong` with one that has the facts of the device. */
 const REPORT_BITS =
   BITS.app_missing |
   BITS.app_stopped |
@@ -91,6 +93,7 @@ export const REASON_BITS = {
   engine_trouble: BITS.engine_trouble,
   state_not_writable: BITS.state_not_writable,
   disk_low: BITS.disk_low,
+  clock_wrong: BITS.clock_wrong,
   data_budget_spent: BITS.data_budget_spent,
   data: BITS.data,
 } as const satisfies Record<Exclude<AttentionReason, "not_seen">, number>;
@@ -155,7 +158,7 @@ export function reasonsOfBits(bits: number): AttentionReason[] {
 /** Returns the bits that a report decides on. One of an earlier agent does not tell about the disk. */
 export function bitsToldBy({ device }: Pick<DeviceReport, "device">): number {
   if (!device) return REPORT_BITS;
-  return REPORT_BITS | BITS.engine_trouble | (device.disk_low === undefined ? 0 : BITS.disk_low);
+  return REPORT_BITS | BITS.engine_trouble | BITS.clock_wrong | (device.disk_low === undefined ? 0 : BITS.disk_low);
 }
 
 /** Returns the bits of `bitsToldBy` that a report sets. */
@@ -163,6 +166,7 @@ export function bitsOfReport({ apps, device }: Pick<DeviceReport, "apps" | "devi
   let bits = device?.disk_low === true ? BITS.disk_low : 0;
   if ((device?.engine_troubles ?? []).length > 0) bits |= BITS.engine_trouble;
   if (device?.state_writable === false) bits |= BITS.state_not_writable;
+  if (device?.clock_wrong === true) bits |= BITS.clock_wrong;
   for (const app of apps) {
     const { state, paused, last_deployment: last } = app;
     if (state === "missing") bits |= BITS.app_missing;

@@ -60,6 +60,7 @@ const ATTENTION_CONDITIONS = {
   engine_trouble: asset("Container engine trouble", "warning", 120, 300),
   state_not_writable: asset("Disk not writable", "critical", 60, 300),
   disk_low: asset("Disk space low", "warning", 300, 900),
+  clock_wrong: asset("Clock wrong", "warning", 900, 300),
   data_budget_spent: asset("Data budget spent", "warning"),
   data: asset("Data plan spent, or will be", "warning"),
 } as const satisfies Readonly<Record<AssetCondition, ConditionDefault>>;
@@ -135,6 +136,7 @@ export const INHIBITED_WHILE_AWAY: ReadonlySet<AlertCondition> = new Set<AlertCo
   "engine_trouble",
   "state_not_writable",
   "disk_low",
+  "clock_wrong",
   "agent_outdated",
   ...HEALTH_CONDITIONS,
 ]);

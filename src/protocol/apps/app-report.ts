@@ -132,6 +132,14 @@ export const deviceFactsSchema = z
           "Whether the agent can write its state; if not, its disk is read-only or fails, and nothing can be deployed. Absent " +
           "where the agent on the device is too old to report it.",
       }),
+    clock_wrong: z
+      .boolean()
+      .exactOptional()
+      .meta({
+        description:
+          "Whether the device's time of day differs from the service's by more than a minute: certificates may look invalid then, and " +
+          "times of logs are not right. Absent if not, as far as the agent knows.",
+      }),
     time_zone: sanitizedLine(64)
       .nullable()
       .exactOptional()

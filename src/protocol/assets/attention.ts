@@ -18,6 +18,7 @@ export const ATTENTION_REASONS = [
   "engine_trouble",
   "state_not_writable",
   "disk_low",
+  "clock_wrong",
   "data_budget_spent",
   "data",
 ] as const;

@@ -82,6 +82,8 @@ const welcome = z.object({
   health_at: z.int().min(0).optional(),
   /** What the device tells at once of how it is, where that differs from its defaults. */
   health_thresholds: healthThresholdsSchema.optional(),
+  /** Time of day of the control plane when it sent this, Unix seconds. The device says if its own clock differs. */
+  time: z.int().min(0).optional(),
 });
 
 /** Replaces the thresholds of the welcome: rules of the account, or what they select, have changed. Absent: the defaults. */

@@ -87,6 +87,7 @@ describe("the handshake", () => {
       protocol: PROTOCOL_VERSION,
       session_id: expect.any(String),
       asset: { uuid: asset.uuid, serial_number: asset.serialNumber, name: asset.name },
+      time: expect.any(Number),
     });
   });
 

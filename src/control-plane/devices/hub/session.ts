@@ -319,15 +319,15 @@ export class HubSession implements DeviceSession {
     this.#asset = undefined;
     this.#thresholds = thresholds && JSON.stringify(thresholds);
     const { uuid, serialNumber, name } = asset;
-    const { reportHash, healthAt } = current;
     this.send({
       type: "welcome",
       protocol,
       session_id: this.id,
       asset: { uuid, serial_number: serialNumber, name },
-      ...(reportHash !== undefined && { report_hash: reportHash }),
-      ...(healthAt !== undefined && { health_at: healthAt }),
+      ...(current.reportHash !== undefined && { report_hash: current.reportHash }),
+      ...(current.healthAt !== undefined && { health_at: current.healthAt }),
       ...(thresholds && { health_thresholds: thresholds }),
+      time: Math.floor(this.#host.clock.now() / 1000),
     });
     this.#isWelcome = true;
     observer?.sessionOpened();

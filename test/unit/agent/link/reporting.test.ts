@@ -50,7 +50,7 @@ function begin(
   answer: Answer = async () => undefined,
   welcome: object = {},
   prepare: (reports: Reports) => void = () => undefined,
-  health?: HealthSource,
+  more: Pick<DeviceReporting, "health" | "clockWatch"> = {},
 ) {
   const clock = new FakeClock();
   const { logger } = captureLog();
@@ -72,7 +72,7 @@ function begin(
     close: () => undefined,
     cut: () => undefined,
   };
-  const reporting: DeviceReporting = { queries: { handle: answer }, reports, health };
+  const reporting: DeviceReporting = { queries: { handle: answer }, reports, ...more };
   const config = { url: "ws://localhost", token: "ed_0123456789abcdef", keepaliveMs: 600_000, pongTimeoutMs: 20_000 };
   const events = new MemoryOutbox();
   const handler = new FrameHandler(
@@ -301,7 +301,7 @@ const source = (taken: (number | undefined)[], said: unknown[] = []): HealthSour
 describe("how the device was", () => {
   it("is sent from the row on that the control plane has, beside what else arrives, and not after the session", async () => {
     const taken: (number | undefined)[] = [];
-    const link = begin(undefined, { health_at: 900 }, undefined, source(taken));
+    const link = begin(undefined, { health_at: 900 }, undefined, { health: source(taken) });
     link.receive(ask("q1"));
     expect(taken).toEqual([]);
     await link.clock.advance(3_600_000);
@@ -318,8 +318,7 @@ describe("how the device was", () => {
   it("is sent on a silent link, too, and from the beginning where the control plane has nothing", async () => {
     const taken: (number | undefined)[] = [];
     const health = source(taken);
-    const link = begin(undefined, {}, undefined, {
-      // Once.
+    const once: HealthSource = {
       get due() {
         return taken.length === 0 ? health.due : { earliestMs: Infinity, latestMs: 1e12 };
       },
@@ -327,7 +326,8 @@ describe("how the device was", () => {
       onEarly: (listener) => health.onEarly(listener),
       begin: () => undefined,
       setThresholds: () => undefined,
-    });
+    };
+    const link = begin(undefined, {}, undefined, { health: once });
     await link.clock.advance(4_499_999);
     expect(taken).toEqual([]);
     await link.clock.advance(1);
@@ -338,7 +338,9 @@ describe("how the device was", () => {
   it("is told at once by the thresholds of the control plane; one that no device may have leaves the default", () => {
     const said: unknown[] = [];
     const thresholds = { temperature_celsius: [[95, 900]], cpu_percent: [[5, 0, 0]], humidity_percent: [[9, 9]] };
-    const link = begin(undefined, { health_at: 900, health_thresholds: thresholds }, undefined, source([], said));
+    const link = begin(undefined, { health_at: 900, health_thresholds: thresholds }, undefined, {
+      health: source([], said),
+    });
     expect(said).toEqual([[900, { temperature_celsius: [[95, 900]] }]]);
     const bad = [[1.5, 900], [95, -1], [95, 1e9], ["95", 900], [1e9, 900], 95, null];
     for (const one of bad) link.receive({ type: "health_thresholds", thresholds: { temperature_celsius: [one] } });
@@ -351,4 +353,13 @@ describe("how the device was", () => {
     link.receive({ type: "health_thresholds" });
     expect(said.slice(9)).toEqual([{ disk_percent: [] }, undefined]);
   });
+});
+
+it("tells the clock watch the time of the service, if that says it, and since when it was asked", () => {
+  const told: number[][] = [];
+  let elapsed = 7;
+  const clockWatch = { elapsed: () => elapsed++, onServiceTime: (...time: number[]) => void told.push(time) };
+  begin(undefined, { time: 1_800_000_000 }, undefined, { clockWatch });
+  begin(undefined, {}, undefined, { clockWatch });
+  expect(told).toEqual([[1_800_000_000, 7]]);
 });

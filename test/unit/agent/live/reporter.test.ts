@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { EngineError } from "../../../../src/agent/engine/engine-error.ts";
 import { ReportBuilder } from "../../../../src/agent/live/report-builder.ts";
-import { Reporter } from "../../../../src/agent/live/reporter.ts";
+import { Reporter, type ReporterOptions } from "../../../../src/agent/live/reporter.ts";
 import type { DeviceFacts, ReportDelta } from "../../../../src/protocol/apps/app-report.ts";
 import { reportDeltaSchema } from "../../../../src/protocol/apps/app-report.ts";
 import { AgentRig } from "../../../support/agent-rig.ts";
@@ -23,7 +23,13 @@ const FACTS: DeviceFacts = {
 const readFacts = async () => FACTS;
 
 /** A rig that collects the deltas a control plane would receive. */
-async function setUp(maxPerHour = 12) {
+async function setUp(
+  maxPerHour = 12,
+  {
+    facts = readFacts,
+    ...more
+  }: Pick<ReporterOptions, "clockWatch"> & { readonly facts?: () => Promise<DeviceFacts> } = {},
+) {
   const rig = new AgentRig();
   rig.engine.addImage(IMAGE);
   const { services } = rig;
@@ -32,10 +38,10 @@ async function setUp(maxPerHour = 12) {
     heldFor: () => undefined,
     ...services,
     stateDir,
-    facts: readFacts,
+    facts,
     isBusy: (app) => rig.deployments.isBusy(app),
   });
-  const reporter = new Reporter({ ...services, store: rig.store, builder, stateDir, maxPerHour });
+  const reporter = new Reporter({ ...services, store: rig.store, builder, stateDir, maxPerHour, ...more });
   const deltas: ReportDelta[] = [];
   builder.onReport(() => {
     const change = builder.since(deltas.at(-1)?.hash);
@@ -78,6 +84,24 @@ describe("reports", () => {
     await test.rig.clock.advance(3_600_000);
     expect(test.deltas).toHaveLength(1);
     expect(calls).toBe(0);
+  });
+
+  it("say at once that the clock is wrong, and that it is right again, whatever the rate limit is", async () => {
+    let [tell, isWrong] = [() => undefined as void, false];
+    const clockWatch = {
+      onChange: (watcher: () => void) => {
+        tell = watcher;
+        return { [Symbol.dispose]: () => undefined };
+      },
+    };
+    const facts = async () => ({ ...FACTS, ...(isWrong && { clock_wrong: true }) });
+    await using test = await setUp(0, { facts, clockWatch });
+    for (isWrong of [true, false]) {
+      tell();
+      await test.rig.clock.advance(5_000);
+      expect(test.last()?.device?.clock_wrong).toBe(isWrong || undefined);
+    }
+    expect(test.deltas).toHaveLength(3);
   });
 
   it("report the end of a deployment at once: the client may ask for the result next", async () => {

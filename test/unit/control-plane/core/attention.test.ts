@@ -30,3 +30,11 @@ test.each<[string, readonly string[], Partial<AppReport>]>([
   // The next report takes it back.
   expect(bitsOfReport(report) & ~bitsToldBy(report)).toBe(0);
 });
+
+test("a device says whether its clock is wrong, and that it is right again", () => {
+  const wrong = { apps: [], device: { ...someFacts(), clock_wrong: true } };
+  expect(reasonsOfBits(bitsOfReport(wrong))).toEqual(["clock_wrong"]);
+  const right = { apps: [], device: someFacts() };
+  expect([bitsOfReport(right), reasonsOfBits(bitsToldBy(right)).includes("clock_wrong")]).toEqual([0, true]);
+  expect(reasonsOfBits(bitsToldBy({ device: undefined }))).not.toContain("clock_wrong");
+});
