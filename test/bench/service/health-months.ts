@@ -27,7 +27,7 @@ const DEVICES = 10_000;
 const DAYS = 30;
 const READS = 100;
 const WARM_UPS = 10;
-const REGISTERED_AT_ONCE = 50;
+const REGISTERED_AT_ONCE = 8;
 const MAX_READ_MS = 300;
 /** As autovacuum does it by default. */
 const DEAD_PART = 0.2;
