@@ -174,6 +174,37 @@ describe("a header that would change what a request does", () => {
   });
 });
 
+/** Tables with the record of a dry run: that of a command is a deployment, with its events, that of a rollout a plan. */
+const OF_DRY_RUNS = new Set([
+  "account_events",
+  "accounts",
+  "audit",
+  "deployments",
+  "deployment_events",
+  "rollout_plans",
+  "sqlite_sequence",
+]);
+
+function withoutDryRuns(): Readonly<Record<string, unknown>> {
+  const tables = JSON.parse(everything()) as readonly (readonly [table: string, rows: unknown])[];
+  return Object.fromEntries(tables.filter(([table]) => !OF_DRY_RUNS.has(table)));
+}
+
+test("a dry run changes nothing but its own record, on every operation that has one", async () => {
+  const before = withoutDryRuns();
+  const dry = operations.filter(({ query }) => query.includes("dry_run"));
+  const refused: string[] = [];
+  for (const operation of dry) {
+    const { status } = await walk.send(operation, "?dry_run=true");
+    if (status >= 300) refused.push(`${operation.name} ${status}`);
+    expect([operation.name, withoutDryRuns()]).toEqual([operation.name, before]);
+  }
+  expect(dry.length).toBeGreaterThan(10);
+  // The state of the rollout does not allow a command, or the sample is of a revision that the fleet does not have.
+  expect(refused.filter((each) => !/\/rollouts\/\S+ 409$|\/(?:reapply|rollouts) 404$/.test(each))).toEqual([]);
+  expect(refused.length).toBeLessThan(dry.length / 2);
+});
+
 const hasNoBody = (operation: Operation): boolean => isWrite(operation) && operation.body === undefined;
 
 test.each([
@@ -239,6 +270,8 @@ const TYPES = [
   "application/x-www-form-urlencoded",
 ];
 
+const FRAMINGS = [{}, { "Content-Length": "0" }, { "Transfer-Encoding": "chunked" }] as const;
+
 /** Sends a request without a body, as clients and proxies announce one: by nothing, by a length of 0, or in no chunks. */
 async function sendEmpty(operation: Operation, headers: Readonly<Record<string, string>>): Promise<number> {
   const { method, path } = operation;
@@ -259,6 +292,28 @@ async function sendEmpty(operation: Operation, headers: Readonly<Record<string, 
 }
 
 describe("an empty body", () => {
+  test.each(TYPES)("of the type %s is refused by every operation that needs one, and changes nothing", async (type) => {
+    const before = madeByClients();
+    const needing = operations.filter((each) => walk.needsBody(each));
+    expect(needing.length).toBeGreaterThan(30);
+    // A type that is not JSON may be what is refused.
+    const refusals = type.startsWith("application/json") ? [400, 422] : [400, 415, 422];
+    for (const operation of needing) {
+      for (const framing of FRAMINGS) {
+        const status = await sendEmpty(operation, { "Content-Type": type, ...framing });
+        expect([operation.name, framing, status]).toEqual([operation.name, framing, expect.toBeOneOf(refusals)]);
+      }
+    }
+    expect(madeByClients()).toEqual(before);
+  });
+
+  test.each(TYPES)("of the type %s is none for every read", async (type) => {
+    for (const operation of operations.filter((each) => !isWrite(each))) {
+      const status = await sendEmpty(operation, { "Content-Type": type, "Content-Length": "0" });
+      expect([operation.name, [400, 415, 422].includes(status)]).toEqual([operation.name, false]);
+    }
+  });
+
   test.each(TYPES)("of the type %s is none, for every operation without one", async (type) => {
     const empty = operations
       .filter(hasNoBody)
@@ -266,7 +321,7 @@ describe("an empty body", () => {
       .toSorted((a, b) => Number(a.method === "DELETE") - Number(b.method === "DELETE"));
     expect(empty.length).toBeGreaterThan(20);
     for (const operation of empty) {
-      for (const framing of [{}, { "Content-Length": "0" }, { "Transfer-Encoding": "chunked" }]) {
+      for (const framing of FRAMINGS) {
         const status = await sendEmpty(operation, { "Content-Type": type, ...framing });
         expect([operation.name, framing, [400, 415, 422].includes(status)]).toEqual([operation.name, framing, false]);
       }

@@ -15,6 +15,7 @@ export interface Operation extends SampleRequest {
 
 interface Described {
   readonly "x-permission"?: string;
+  readonly requestBody?: unknown;
   readonly parameters?: readonly { readonly in: string; readonly name: string }[];
 }
 
@@ -98,6 +99,12 @@ export class AccountWalk {
       const { parameters = [] } = this.#describedBy(operation);
       return parameters.some(({ in: place, name }) => place === "header" && name === header);
     });
+  }
+
+  /** Whether the document says that it needs a body. */
+  needsBody(operation: Operation): boolean {
+    const { requestBody } = this.#describedBy(operation);
+    return (requestBody as { readonly required?: boolean } | undefined)?.required === true;
   }
 
   /** Those of the account's key, or of a session where the operation needs one. */
