@@ -2,6 +2,7 @@ import type { Logger } from "../lib/logger.ts";
 import { AlertWatcher } from "./alerts/alert-watcher.ts";
 import type { Channels } from "./alerts/channels/channels.ts";
 import { Messenger } from "./alerts/messenger.ts";
+import { ServiceWatch } from "./alerts/service-watch.ts";
 import type { Bus } from "./bus/bus.ts";
 import type { Config } from "./config/config.ts";
 import type { Deployments } from "./deployments/deployments.ts";
@@ -74,6 +75,12 @@ export function startBackground(base: ServerBase, services: BackgroundServices):
   jobs.use(new SimWatcher({ ...shared, simOperators, locks, intervalMs: config.sim_sync_interval_s * 1000 }));
   const messenger = jobs.use(new Messenger({ store, channels, clock, logger, instanceId }));
   jobs.use(new AlertWatcher({ ...shared, publicUrl: config.public_url, onMessage: () => messenger.wake() }));
+  if (config.operator_account !== undefined) {
+    const dataDir = store.isShared ? undefined : config.data_dir;
+    jobs.use(
+      new ServiceWatch({ ...shared, accountId: config.operator_account, publicUrl: config.public_url, dataDir }),
+    );
+  }
   for (const [accountId, settings] of Object.entries(config.otlp_exports))
     jobs.use(new OtlpExporter({ ...shared, accountId, settings }));
   const attempts = new Attempts({ store, deployments, sealer });

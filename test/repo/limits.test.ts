@@ -19,7 +19,9 @@ import { CHANNEL_PATIENCE_MS, DELIVERY_LIFETIME_MS } from "../../src/control-pla
 import { MAX_GROUPS_PER_HOUR } from "../../src/control-plane/core/alerts/grouping.ts";
 import {
   DELIVERY_RETENTION_MS,
+  MAX_AGENT_VERSIONS,
   MAX_MESSAGES_PER_HOUR,
+  MAX_OBSERVED_CODES,
   MAX_RESOLVED_ALERTS,
   MAX_SCANNED_ALERTS,
   MAX_SILENCES,
@@ -220,7 +222,9 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "tests of channels of one account": `${MAX_CHANNEL_TESTS_PER_HOUR} an hour, ${seconds(SEND_TIMEOUT_MS)} each`,
   "alerts of one account that are over": count(MAX_RESOLVED_ALERTS),
   "messages of a route about one condition": `${MAX_GROUPS_PER_HOUR} groups an hour`,
-  "alerts that one message has": `${MAX_ALERTS_IN_MESSAGE}`,
+  "alerts that one message has": count(MAX_ALERTS_IN_MESSAGE),
+  "versions of agents that alerts look at": `${MAX_AGENT_VERSIONS} of each account`,
+  "enrolment codes that alerts tell of": `${count(MAX_OBSERVED_CODES)} of each account`,
   "messages of alerts to one channel": `${MAX_MESSAGES_PER_HOUR} an hour, and ${count(MAX_WAITING_MESSAGES)} that wait`,
   "messages of alerts that one instance sends": `${MAX_SENDING} at once, one of each channel, ${seconds(SEND_TIMEOUT_MS)} each`,
   "attempts to send one message of an alert": `${DELIVERY_LIFETIME_MS / 3_600_000} h`,

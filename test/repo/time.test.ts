@@ -23,6 +23,7 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
     "agent/store/sqlite-store.ts",
     "control-plane/alerts/alert-watcher.ts",
     "control-plane/alerts/messenger.ts",
+    "control-plane/alerts/service-watch.ts",
     "control-plane/api/assets/acceptance.ts",
     "control-plane/api/fleets/fleets.ts",
     "control-plane/api/keys/keys.ts",

@@ -20,6 +20,7 @@ const SUBJECTS = {
   rollout: ["rollout", "rollouts"],
   api_key: ["API key", "API keys"],
   channel: ["channel", "channels"],
+  service: ["part of the service", "parts of the service"],
 } as const;
 
 /** What is the matter, as messages say it. */
@@ -74,5 +75,7 @@ export function subjectPath({ condition, subject }: Pick<Alert, "condition" | "s
       return "/developer";
     case "channel":
       return "/alerts/settings";
+    case "service":
+      return "/alerts";
   }
 }

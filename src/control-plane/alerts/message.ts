@@ -11,8 +11,14 @@ export interface AlertMessage extends Readonly<Omit<AlertWebhook["data"], "id">>
 
 const NAMED_IN_TEXT = 3;
 const MAX_NAME_LENGTH = 128;
-const SUBJECTS = { asset: "assets", rollout: "rollouts", api_key: "keys", channel: "channels" } as const;
-const KINDS = { asset: "asset", rollout: "rollout", api_key: "key", channel: "channel" } as const;
+const SUBJECTS = {
+  asset: "assets",
+  rollout: "rollouts",
+  api_key: "keys",
+  channel: "channels",
+  service: "parts of the service",
+} as const;
+const KINDS = { asset: "asset", rollout: "rollout", api_key: "key", channel: "channel", service: "service" } as const;
 
 /**
  * Returns what the group says.

@@ -37,6 +37,16 @@ export const alertsShape = {
     })
     .prefault({})
     .meta({ description: "Where alerts may be sent besides public addresses with https." }),
+  operator_account: z
+    .string()
+    .regex(/^acc_[0-9a-f]{1,64}$/, "must be the id of an account, such as acc_c545cfa7618d81bd42ddce44")
+    .optional()
+    .meta({
+      description:
+        "Account whose alerts tell of the service's own trouble: a disk that fills up, messages that are not sent, a certificate of " +
+        "`public_url` that expires. Without it, no account is told.",
+      examples: ["acc_c545cfa7618d81bd42ddce44"],
+    }),
   mail: mailServer.optional().meta({
     description: "Server that takes the mails of alerts; without it there are no channels of the kind `email`.",
   }),

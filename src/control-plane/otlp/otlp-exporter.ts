@@ -27,7 +27,7 @@ const MAX_RETRY_AFTER_MS = 3_600_000;
 const HEADER = /^([A-Za-z0-9!#$%&'*+.^_`|~-]+):[ \t]*([\t\x20-\x7e]*)$/;
 
 export interface OtlpExporterOptions {
-  readonly store: Pick<Store, "isShared" | "leases" | "assets" | "health">;
+  readonly store: Pick<Store, "isShared" | "leases" | "alerts" | "assets" | "health">;
   readonly accountId: string;
   readonly settings: OtlpExport;
   readonly clock: ServiceClock;
@@ -51,7 +51,8 @@ export class OtlpExporter implements AsyncDisposable {
   /** The newest row of each device that has arrived. */
   #sent: ReadonlyMap<string, number> = new Map();
   #pauseMs: number;
-  #isFailing = false;
+  /** Unix milliseconds; `undefined`: the last request was taken; `null`: none was sent yet. */
+  #failingSinceMs: number | undefined | null = null;
 
   constructor(options: OtlpExporterOptions) {
     const { settings, accountId, clock, logger, network } = options;
@@ -79,7 +80,10 @@ export class OtlpExporter implements AsyncDisposable {
     const { store, accountId, settings, clock } = this.#options;
     this.#pauseMs = settings.interval_s * 1000;
     const headers = await this.#headers();
-    if (headers === undefined) return false;
+    if (headers === undefined) {
+      await this.#noteState(true);
+      return false;
+    }
     const filter = { status: undefined, type: undefined, text: undefined, selector: this.#terms };
     const sent = new Map<string, number>();
     for (let after: AssetCursor | undefined, isLast = false; !isLast;) {
@@ -118,22 +122,36 @@ export class OtlpExporter implements AsyncDisposable {
     const message = { url: this.#url, headers: { ...headers, "Content-Type": "application/json" }, body, secrets };
     const answer = await this.#poster.post(message, limit.signal);
     if (signal.aborted) return false;
-    this.#note(answer);
+    await this.#note(answer);
     return answer.kind === "delivered";
   }
 
   /** Logs that requests begin to fail, and that they no longer do. */
-  #note(answer: DeliveryAnswer): void {
+  async #note(answer: DeliveryAnswer): Promise<void> {
     const { logger, accountId } = this.#options;
     const fields = { account_id: accountId, answer: answer.answer };
     const isRejected = /"rejectedDataPoints":\s*"?[1-9]/.test(answer.answer);
     const isFailing = answer.kind !== "delivered" || isRejected;
-    if (isFailing && !this.#isFailing)
+    const wasFailing = typeof this.#failingSinceMs === "number";
+    if (isFailing && !wasFailing)
       logger.warn(fields, "metrics of devices are not taken; those of the next round are sent again");
-    if (!isFailing && this.#isFailing) logger.info({ account_id: accountId }, "metrics of devices are taken again");
-    this.#isFailing = isFailing;
+    if (!isFailing && wasFailing) logger.info({ account_id: accountId }, "metrics of devices are taken again");
     if (answer.kind === "failed" && answer.retryAfterMs !== undefined)
       this.#pauseMs = Math.max(this.#pauseMs, Math.min(answer.retryAfterMs, MAX_RETRY_AFTER_MS));
+    await this.#noteState(isFailing);
+  }
+
+  /** Has alerts tell the account that nothing is taken, and that it is again. */
+  async #noteState(isFailing: boolean): Promise<void> {
+    const { store, accountId, clock } = this.#options;
+    const trouble = { accountId, condition: "export_failing", subject: { id: "otlp", name: "OTLP" } } as const;
+    const nowMs = Math.floor(clock.now());
+    const before = this.#failingSinceMs;
+    this.#failingSinceMs = isFailing ? (before ?? nowMs) : undefined;
+    // What another instance has noted, or this one before a restart, is over with the first success.
+    if (this.#failingSinceMs === undefined) return before === undefined ? undefined : store.alerts.endTrouble(trouble);
+    const untilMs = nowMs + 2 * this.#pauseMs + LEASE_MS;
+    await store.alerts.noteTrouble({ ...trouble, sinceMs: this.#failingSinceMs, untilMs });
   }
 
   /** Read each time, so that a secret can be replaced. Returns nothing, and logs no content, if they cannot be. */

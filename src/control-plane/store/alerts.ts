@@ -1,4 +1,9 @@
-import type { AlertCondition, AlertSeverity, AlertSubjectKind } from "../../protocol/alerts/condition.ts";
+import type {
+  AlertCondition,
+  AlertSeverity,
+  AlertSubjectKind,
+  ServiceCondition,
+} from "../../protocol/alerts/condition.ts";
 import type { AlertRouteBody, AlertRule } from "../../protocol/alerts/settings.ts";
 import type { SelectorTerm } from "../../protocol/fleets/selector.ts";
 import type { HealthMetric } from "../../protocol/link/device-health.ts";
@@ -16,6 +21,8 @@ export const MAX_RESOLVED_ALERTS = 10_000;
 export const MAX_SCANNED_ALERTS = 2_000;
 /** As many versions of agents of an account are looked at: devices say what they like. */
 export const MAX_AGENT_VERSIONS = 200;
+/** Enrolment codes that are told of at a time: labels for a lorry of devices may expire together. */
+export const MAX_OBSERVED_CODES = 5_000;
 /** Maximum number of silences of an account that have not ended. */
 export const MAX_SILENCES = 200;
 /** Messages to one channel in an hour: what is more waits. */
@@ -101,6 +108,18 @@ export interface GroupMember {
   readonly subject: AlertSubject;
 }
 
+/** Something that is the matter with the service itself. Times are Unix milliseconds. */
+export interface ServiceTrouble {
+  /** Whom it is told. */
+  readonly accountId: string;
+  readonly condition: ServiceCondition;
+  readonly subject: { readonly id: string; readonly name: string };
+  /** Since when it is so; an earlier time that is on record stays, unless the trouble was over meanwhile. */
+  readonly sinceMs: number;
+  /** It is over then, unless it is noted again. */
+  readonly untilMs: number;
+}
+
 export interface RoundState extends Outage {
   readonly lastAtMs: number;
 }
@@ -131,6 +150,9 @@ export interface AlertStore {
   observeOthers(accountId: string, nowMs: number): Promise<readonly Observation[]>;
   /** Returns the assets of an account whose devices are connected at an instance, in the order of their UUIDs. */
   listConnected(accountId: string, instanceId: string, after: string, limit: number): Promise<readonly AlertSubject[]>;
+  /** Stores a trouble; nothing if there is no such account. */
+  noteTrouble(trouble: ServiceTrouble): Promise<void>;
+  endTrouble(trouble: Pick<ServiceTrouble, "accountId" | "condition" | "subject">): Promise<void>;
   /** Returns at most `limit` open alerts, in the order of their conditions and subjects, those behind `after`. */
   listOpen(
     accountId: string,
@@ -304,6 +326,8 @@ export interface AlertOutboxStore {
     limit: number,
     before?: number,
   ): Promise<readonly AlertDelivery[]>;
+  /** Counts messages of all accounts that were due before a time, on channels that have answered nothing since. */
+  countStuck(dueBeforeMs: number): Promise<number>;
   /** Removes some of what is older than it is kept. Returns whether there may be more. */
   removeOld(beforeMs: number, limit: number): Promise<boolean>;
 }

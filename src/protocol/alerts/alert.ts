@@ -8,7 +8,7 @@ export const alertStateSchema = z.enum(["firing", "resolved"]);
 
 /** What an alert is about. */
 export const alertSubjectFields = {
-  kind: z.enum(["asset", "rollout", "api_key", "channel"]).meta({ description: "What it is." }),
+  kind: z.enum(["asset", "rollout", "api_key", "channel", "service"]).meta({ description: "What it is." }),
   id: z.string().meta({ description: "Its id: of an asset the UUID, of a channel the name." }),
   name: z.string().meta({ description: "Its name when the alert began." }),
 };

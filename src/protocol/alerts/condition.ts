@@ -6,7 +6,7 @@ export const ALERT_SEVERITIES = ["critical", "warning", "info"] as const;
 export type AlertSeverity = (typeof ALERT_SEVERITIES)[number];
 
 /** What an alert is about. */
-export type AlertSubjectKind = "asset" | "rollout" | "api_key" | "channel";
+export type AlertSubjectKind = "asset" | "rollout" | "api_key" | "channel" | "service";
 
 /** Default of a condition. */
 export interface ConditionDefault {
@@ -80,6 +80,9 @@ const LEVEL_CONDITIONS = {
 export type HealthCondition = keyof typeof LEVEL_CONDITIONS;
 export const HEALTH_CONDITIONS = Object.keys(LEVEL_CONDITIONS) as readonly HealthCondition[];
 
+const service = (title: string, severity: AlertSeverity, forS = 0, keepFiringForS = 0) =>
+  ({ subject: "service", title, severity, forS, keepFiringForS, enabled: true }) as const;
+
 /** Every condition, with its default. */
 export const ALERT_CONDITIONS = {
   device_offline: asset("Device offline", "critical", 1800),
@@ -87,6 +90,7 @@ export const ALERT_CONDITIONS = {
   ...ATTENTION_CONDITIONS,
   sim_changed: asset("SIM changed or lost at its operator", "warning"),
   agent_outdated: asset("Agent outdated", "info", 30 * 86_400),
+  code_expiring: asset("Enrolment code expires within a day", "info"),
   ...LEVEL_CONDITIONS,
   rollout_stopped: {
     subject: "rollout",
@@ -120,9 +124,17 @@ export const ALERT_CONDITIONS = {
     keepFiringForS: 0,
     enabled: true,
   },
+  export_failing: service("Export of metrics fails", "warning", 900),
+  service_disk_low: service("Disk of the service low", "critical", 300, 900),
+  messages_stuck: service("Messages of alerts are not sent", "critical"),
+  tls_expiring: service("Certificate of the service expires within 14 days", "critical"),
 } as const satisfies Readonly<Record<string, ConditionDefault>>;
 
 export type AlertCondition = keyof typeof ALERT_CONDITIONS;
+/** What is the matter with the service itself. */
+export type ServiceCondition = {
+  [Name in AlertCondition]: (typeof ALERT_CONDITIONS)[Name]["subject"] extends "service" ? Name : never;
+}[AlertCondition];
 export const ALERT_CONDITION_NAMES = Object.keys(ALERT_CONDITIONS) as [AlertCondition, ...AlertCondition[]];
 
 /** Conditions of apps and of the device itself, which say nothing new while the device is away. */

@@ -256,6 +256,68 @@ export function alertObservationsContract(harness: StoreHarness): void {
       expect(await alerts.observeOthers(STRANGER, NOW)).toEqual([]);
     });
 
+    test("enrolment codes that nobody has used are found a day before their end", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alerts, assetSettings, enrolments } = store;
+      const day = 86_400;
+      const now = NOW / 1000;
+      const code = async (createdAt: number, expiresAt: number, accountId = ACCOUNT) => {
+        const { uuid } = await register(store, someAsset({ accountId }));
+        await enrolments.issueCode(
+          { assetUuid: uuid, createdAt, expiresAt, usedAt: undefined, mayReplace: false },
+          Buffer.from(uuid),
+        );
+        return uuid;
+      };
+      const soon = await code(now - 9 * day, now + day);
+      await assetSettings.changeTags(soon, new Map([["site", "7"]]), false, audit("asset.tagged"));
+      await code(now - 9 * day, now + day + 1);
+      await code(now - day, now + day / 2);
+      await code(now - 9 * day, now);
+      await code(now - 9 * day, now + 1, STRANGER);
+      const observed = await alerts.observeOthers(ACCOUNT, NOW);
+      expect(observed).toMatchObject([
+        { condition: "code_expiring", subject: { kind: "asset", id: soon, type: "gateway" }, sinceMs: NOW },
+      ]);
+      expect(observed[0]?.subject.tags?.get("site")).toBe("7");
+      expect(await alerts.listAccounts(NOW, undefined, "", 10)).toEqual([ACCOUNT, STRANGER]);
+      expect(await alerts.listAccounts(NOW + 1_000, undefined, ACCOUNT, 10)).toEqual([]);
+    });
+
+    test("trouble of the service is found until its time, since when it was noted first, by the account that it is told", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alerts } = store;
+      const subject = { id: "data_dir", name: "data directory" };
+      const note = (sinceMs: number, untilMs: number, accountId = ACCOUNT) =>
+        alerts.noteTrouble({ accountId, condition: "service_disk_low", subject, sinceMs, untilMs });
+      const found = async (nowMs: number, accountId = ACCOUNT) =>
+        (await alerts.observeOthers(accountId, nowMs)).map(({ condition, subject: of, sinceMs }) => [
+          condition,
+          of,
+          sinceMs,
+        ]);
+      const row = (sinceMs: number) => ["service_disk_low", { kind: "service", ...subject }, sinceMs];
+      await note(NOW, NOW + 100, "acc_none");
+      await note(NOW, NOW + 100);
+      await note(NOW + 50, NOW + 150);
+      expect(await found(NOW + 149)).toEqual([row(NOW)]);
+      expect(await found(NOW + 149, STRANGER)).toEqual([]);
+      expect(await alerts.listAccounts(NOW + 149, undefined, "", 10)).toEqual([ACCOUNT]);
+      expect(await found(NOW + 150)).toEqual([]);
+      expect(await alerts.listAccounts(NOW + 150, undefined, "", 10)).toEqual([]);
+      // It was over meanwhile.
+      await note(NOW + 200, NOW + 300);
+      expect(await found(NOW + 299)).toEqual([row(NOW + 200)]);
+      await alerts.endTrouble({
+        accountId: ACCOUNT,
+        condition: "service_disk_low",
+        subject: { ...subject, id: "other" },
+      });
+      expect(await found(NOW + 299)).toHaveLength(1);
+      await alerts.endTrouble({ accountId: ACCOUNT, condition: "service_disk_low", subject });
+      expect(await found(NOW + 299)).toEqual([]);
+    });
+
     test("rollouts that stopped by themselves are found, and those that wait for people to go on", async () => {
       await using store = await openWithAccounts(harness);
       const { rollout, targets } = await prepareRollout(store, 2);

@@ -171,6 +171,19 @@ export function alertOutboxContract(harness: StoreHarness): void {
       ]);
     });
 
+    test("messages are stuck that were due long ago, while their channel answers nothing", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alertOutbox } = store;
+      for (const name of ["ops", "other"]) await putChannel(store, someChannel({ name }));
+      await say(store, "msg_1", ["ops", "other"]);
+      expect([await alertOutbox.countStuck(NOW), await alertOutbox.countStuck(NOW + 1)]).toEqual([0, 2]);
+      const [claimed] = await alertOutbox.claim("ins_1", NOW + 5, NOW + 9, 1, [`${ACCOUNT} other`]);
+      if (!claimed) throw new Error("nothing was claimed");
+      const again = { state: "waiting", dueMs: NOW + 50, failingSinceMs: NOW + 5, disables: false } as const;
+      await alertOutbox.finish(claimed, "ins_1", again, "500", NOW + 5);
+      expect([await alertOutbox.countStuck(NOW + 4), await alertOutbox.countStuck(NOW + 51)]).toEqual([1, 2]);
+    });
+
     test("a message is claimed by one instance, again after its time, and in order for a group", async () => {
       await using store = await openWithAccounts(harness);
       const { alertOutbox, alertSettings } = store;

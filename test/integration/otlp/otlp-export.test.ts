@@ -191,6 +191,25 @@ test("a pause that is asked for is kept, and points that are rejected are logged
   expect(JSON.stringify(lines)).not.toContain(SECRET);
 });
 
+test("an account is told that its metrics are not taken, since when, and nothing more once they are", async () => {
+  const other = await receiver();
+  other.answer = () => ({ status: 503 });
+  const { clock, nextRound, store } = await exportOf(1, { endpoint: other.url });
+  const told = async () =>
+    (await store.alerts.observeOthers(ACCOUNT.accountId, clock.now())).map(({ condition, subject, sinceMs }) => [
+      condition,
+      subject.name,
+      sinceMs,
+    ]);
+  const failing = [["export_failing", "OTLP", clock.now()]];
+  expect(await told()).toEqual(failing);
+  await nextRound();
+  expect(await told()).toEqual(failing);
+  other.answer = () => ({ status: 200 });
+  await nextRound();
+  expect(await told()).toEqual([]);
+});
+
 test("an inner address gets nothing, nor does any if the headers cannot be read", async () => {
   const other = await receiver();
   const inner = await exportOf(1, { endpoint: other.url, allow_private: false });

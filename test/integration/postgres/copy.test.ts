@@ -98,6 +98,8 @@ const ALERT_ROWS = /* sql */ `
   INSERT INTO alert_group_members (group_id, alert_id, route, joined_at_ms) VALUES ('grp_1', 'alr_1', 'all', 2);
   INSERT INTO alert_deliveries (id, account_id, channel, group_id, message_id, message, state, created_at_ms, due_ms)
     SELECT 9, id, 'ops', 'grp_1', 'msg_1_1', '{}', 'waiting', 2, 3 FROM accounts;
+  INSERT INTO service_troubles (account_id, condition, subject_id, subject_name, since_ms, until_ms)
+    SELECT id, 'export_failing', 'otlp', 'OTLP', 1, 2 FROM accounts;
   INSERT INTO device_habits (asset_uuid, epoch, level_millis, level_at_ms, flaps_until_ms, pauses) SELECT uuid, 1, 500, 1, 0, '[]' FROM assets;`;
 
 describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ? "" : ` (${reason})`}`, () => {

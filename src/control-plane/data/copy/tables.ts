@@ -95,6 +95,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: "alert_group_members", key: ["group_id", "alert_id"] },
   { name: "alert_deliveries", key: ["id"], serial: "id" },
   { name: "device_habits", key: ["asset_uuid"] },
+  { name: "service_troubles", key: ["account_id", "condition", "subject_id"] },
   { name: "fleet_members", key: ["fleet_id", "asset_uuid"] },
   { name: "rollouts", key: ["id"] },
   { name: "rollout_targets", key: ["rollout_id", "asset_uuid"] },

@@ -1,4 +1,9 @@
-import { ALERT_CONDITIONS, HEALTH_CONDITIONS, MIN_ALERT_LEVELS } from "../../../protocol/alerts/condition.ts";
+import {
+  ALERT_CONDITIONS,
+  HEALTH_CONDITIONS,
+  MIN_ALERT_LEVELS,
+  type ServiceCondition,
+} from "../../../protocol/alerts/condition.ts";
 import { type AttentionReason } from "../../../protocol/assets/attention.ts";
 import { type HealthMetric, MAX_HEALTH_VALUE } from "../../../protocol/link/device-health.ts";
 import type { HealthRow } from "../../../protocol/link/health-points.ts";
@@ -9,7 +14,7 @@ import type { Level } from "../../core/alerts/levels.ts";
 import { absentSinceMs, type DeviceHabits, usualPauseMs } from "../../core/alerts/habits.ts";
 import { bitsAt, reasonsOfBits } from "../../core/attention.ts";
 import { awaitsAdvance } from "../../core/fleets/progress.ts";
-import type { AlertTime } from "../alerts.ts";
+import { type AlertTime, MAX_AGENT_VERSIONS, MAX_OBSERVED_CODES, type ServiceTrouble } from "../alerts.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
 import { NOTABLE_HEALTH } from "./notable-health.ts";
@@ -19,6 +24,9 @@ import { COUNT_TARGETS, type CountRow, toCount } from "./target-counts.ts";
 const KEY_NOTICE_S = 7 * 86_400;
 /** A key that lasts for no longer is renewed by the client that made it. */
 const MIN_KEY_LIFE_S = 14 * 86_400;
+/** The same of codes with which devices enrol. */
+export const CODE_NOTICE_S = 86_400;
+const MIN_CODE_LIFE_S = 2 * 86_400;
 /** How long a rollout that has failed is told of unless another one follows. */
 const ROLLOUT_MEMORY_MS = 7 * 86_400_000;
 
@@ -77,6 +85,32 @@ const OBSERVE_KEYS = /* sql */ `
   SELECT id, name, expires_at FROM api_keys
   WHERE account_id = ?1 AND revoked_at IS NULL AND login_user_id IS NULL AND expires_at > CAST(?2 AS BIGINT)
     AND expires_at <= CAST(?3 AS BIGINT) AND expires_at - created_at > CAST(?4 AS BIGINT)`;
+/** Codes that no device has used, by what an index has. */
+const UNUSED_CODES = "c.used_at IS NULL AND c.expires_at > CAST(?2 AS BIGINT) AND c.expires_at <= CAST(?3 AS BIGINT)";
+const observeCodesSql = ({ jsonObject }: Dialect): string => /* sql */ `
+  SELECT a.uuid, a.name, a.type, c.expires_at,
+    (SELECT ${jsonObject("g.key", "g.value")} FROM asset_tags g WHERE g.asset_uuid = a.uuid) AS tags
+  FROM enrolment_codes c JOIN assets a ON a.uuid = c.asset_uuid
+  WHERE a.account_id = ?1 AND ${UNUSED_CODES} AND c.expires_at - c.created_at > CAST(?4 AS BIGINT)
+  ORDER BY a.uuid LIMIT ${MAX_OBSERVED_CODES}`;
+/** Reads the index once for each version, however many devices have it. */
+const LIST_VERSIONS = /* sql */ `
+  WITH RECURSIVE v (version) AS (
+    SELECT min(agent_version) FROM asset_states WHERE account_id = ?1 AND agent_version > ''
+    UNION ALL
+    SELECT (SELECT min(t.agent_version) FROM asset_states t WHERE t.account_id = ?1 AND t.agent_version > v.version)
+    FROM v WHERE v.version IS NOT NULL)
+  SELECT version FROM v WHERE version IS NOT NULL LIMIT ?2`;
+const NOTE_TROUBLE = /* sql */ `
+  INSERT INTO service_troubles (account_id, condition, subject_id, subject_name, since_ms, until_ms)
+  SELECT id, ?2, ?3, ?4, CAST(?5 AS BIGINT), CAST(?6 AS BIGINT) FROM accounts WHERE id = ?1
+  ON CONFLICT (account_id, condition, subject_id) DO UPDATE SET subject_name = excluded.subject_name,
+    since_ms = CASE WHEN service_troubles.until_ms >= excluded.since_ms THEN service_troubles.since_ms ELSE excluded.since_ms END,
+    until_ms = excluded.until_ms`;
+const END_TROUBLE = "DELETE FROM service_troubles WHERE account_id = ? AND condition = ? AND subject_id = ?";
+const OBSERVE_TROUBLES = /* sql */ `
+  SELECT condition, subject_id, subject_name, since_ms FROM service_troubles
+  WHERE account_id = ?1 AND until_ms > CAST(?2 AS BIGINT) ORDER BY condition, subject_id`;
 const OBSERVE_CHANNELS =
   "SELECT name, disabled_at_ms FROM alert_channels WHERE account_id = ? AND disabled_at_ms IS NOT NULL";
 
@@ -110,14 +144,27 @@ interface RolloutRow {
   readonly at_ms: number;
 }
 
+interface CodeRow extends Pick<AssetRow, "uuid" | "name" | "type" | "tags"> {
+  readonly expires_at: number;
+}
+
+interface TroubleRow {
+  readonly condition: ServiceCondition;
+  readonly subject_id: string;
+  readonly subject_name: string;
+  readonly since_ms: number;
+}
+
 /** Reads the conditions that hold. */
 export class AlertObservations {
   readonly #executor: Executor;
   readonly #observeAssets: string;
+  readonly #observeCodes: string;
 
   constructor(executor: Executor) {
     this.#executor = executor;
     this.#observeAssets = observeAssetsSql(executor.dialect);
+    this.#observeCodes = observeCodesSql(executor.dialect);
   }
 
   async observeAssets(
@@ -138,6 +185,13 @@ export class AlertObservations {
     };
   }
 
+  async listAgentVersions(accountId: string): Promise<readonly string[]> {
+    const values = [accountId, MAX_AGENT_VERSIONS];
+    return (await this.#executor.all<{ readonly version: string }>(LIST_VERSIONS, values)).map(
+      ({ version }) => version,
+    );
+  }
+
   async observeOthers(accountId: string, nowMs: number): Promise<readonly Observation[]> {
     const now = Math.floor(nowMs / 1000);
     const keyTimes = [now, now + KEY_NOTICE_S, MIN_KEY_LIFE_S];
@@ -149,7 +203,9 @@ export class AlertObservations {
       OBSERVE_CHANNELS,
       [accountId],
     );
+    const troubles = await this.#executor.all<TroubleRow>(OBSERVE_TROUBLES, [accountId, nowMs]);
     return [
+      ...(await this.#observeCodesOf(accountId, now)),
       ...(await this.#observeRollouts(accountId, nowMs)),
       ...keys.map(({ id, name }): Observation => {
         const subject = { kind: "api_key", id, name } as const;
@@ -159,7 +215,30 @@ export class AlertObservations {
         const subject = { kind: "channel", id: name, name } as const;
         return { condition: "channel_disabled", subject, sinceMs, isAway: false };
       }),
+      ...troubles.map(({ condition, subject_id: id, subject_name: name, since_ms: sinceMs }): Observation => {
+        return { condition, subject: { kind: "service", id, name }, sinceMs, isAway: false };
+      }),
     ];
+  }
+
+  async noteTrouble({ accountId, condition, subject, sinceMs, untilMs }: ServiceTrouble): Promise<void> {
+    const values = [accountId, condition, subject.id, subject.name, sinceMs, untilMs];
+    await this.#executor.change(NOTE_TROUBLE, values);
+  }
+
+  async endTrouble(trouble: Pick<ServiceTrouble, "accountId" | "condition" | "subject">): Promise<void> {
+    await this.#executor.change(END_TROUBLE, [trouble.accountId, trouble.condition, trouble.subject.id]);
+  }
+
+  async #observeCodesOf(accountId: string, now: number): Promise<readonly Observation[]> {
+    const values = [accountId, now, now + CODE_NOTICE_S, MIN_CODE_LIFE_S];
+    const rows = await this.#executor.all<CodeRow>(this.#observeCodes, values);
+    return rows.map(({ uuid: id, name, type, tags: text, expires_at: expiresAt }) => {
+      const tags = new Map(Object.entries(JSON.parse(text ?? "{}") as Record<string, string>));
+      const subject = { kind: "asset", id, name, type, tags } as const;
+      const sinceMs = (expiresAt - CODE_NOTICE_S) * 1000;
+      return { condition: "code_expiring", subject, sinceMs, isAway: false };
+    });
   }
 
   async #observeRollouts(accountId: string, nowMs: number): Promise<readonly Observation[]> {

@@ -94,6 +94,11 @@ const HOUR_MS = 3_600_000;
 export const FAIL_WAITING = /* sql */ `
   UPDATE alert_deliveries SET state = 'failed', answer = ?, claimed_by = NULL, claimed_until_ms = 0
   WHERE account_id = ? AND channel = ? AND state = 'waiting'`;
+const COUNT_STUCK = /* sql */ `
+  SELECT count(*) AS stuck FROM alert_deliveries d
+  WHERE d.state = 'waiting' AND d.due_ms < CAST(?1 AS BIGINT) AND NOT EXISTS (
+    SELECT 1 FROM alert_deliveries e WHERE e.account_id = d.account_id AND e.channel = d.channel
+      AND e.answered_at_ms > CAST(?1 AS BIGINT))`;
 const LIST = `SELECT ${DELIVERY_COLUMNS} FROM alert_deliveries WHERE account_id = ?1 AND id < CAST(?2 AS BIGINT)`;
 const REMOVE_DELIVERIES = /* sql */ `
   DELETE FROM alert_deliveries WHERE id IN (
@@ -258,6 +263,10 @@ export class SqlAlertOutboxStore implements AlertOutboxStore {
     if (state !== undefined) sql += ` AND state = ?${values.push(state)}`;
     sql += ` ORDER BY id DESC LIMIT ?${values.push(limit)}`;
     return (await this.#executor.all<DeliveryRow>(sql, values)).map(toDelivery);
+  }
+
+  async countStuck(dueBeforeMs: number): Promise<number> {
+    return (await this.#executor.one<{ readonly stuck: number }>(COUNT_STUCK, [dueBeforeMs]))?.stuck ?? 0;
   }
 
   async removeOld(beforeMs: number, limit: number): Promise<boolean> {

@@ -8,14 +8,14 @@ import {
   type AlertStore,
   type AlertTime,
   type ChangedDevice,
-  MAX_AGENT_VERSIONS,
   MAX_RESOLVED_ALERTS,
   MAX_SCANNED_ALERTS,
   type RoundState,
+  type ServiceTrouble,
   type StoredAlert,
 } from "../alerts.ts";
 import type { AuditEntry } from "../audit.ts";
-import { AlertObservations, SIM_CHANGES, simSince } from "./alert-observations.ts";
+import { AlertObservations, CODE_NOTICE_S, SIM_CHANGES, simSince } from "./alert-observations.ts";
 import { type SubjectRow, toSubject } from "./alert-subject.ts";
 import { NOTABLE_HEALTH } from "./notable-health.ts";
 import { appendAccountEvents } from "./append-events.ts";
@@ -34,6 +34,9 @@ const LIST_ACCOUNTS = /* sql */ `
     OR EXISTS (SELECT 1 FROM audit e WHERE e.account_id = a.id AND ${SIM_CHANGES} AND e.at > CAST(?4 AS BIGINT))
     OR EXISTS (SELECT 1 FROM fleets f WHERE f.account_id = a.id)
     OR EXISTS (SELECT 1 FROM api_keys k WHERE k.account_id = a.id AND k.expires_at IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM enrolment_codes c JOIN assets d ON d.uuid = c.asset_uuid WHERE c.used_at IS NULL
+      AND c.expires_at > CAST(?6 AS BIGINT) AND c.expires_at <= CAST(?7 AS BIGINT) AND d.account_id = a.id)
+    OR EXISTS (SELECT 1 FROM service_troubles s WHERE s.account_id = a.id AND s.until_ms > CAST(?2 AS BIGINT))
     OR EXISTS (SELECT 1 FROM alert_channels c WHERE c.account_id = a.id AND c.disabled_at_ms IS NOT NULL)
     OR EXISTS (SELECT 1 FROM device_health m WHERE m.account_id = a.id AND ${NOTABLE_HEALTH})
     OR EXISTS (SELECT 1 FROM device_habits h JOIN assets d ON d.uuid = h.asset_uuid
@@ -42,14 +45,6 @@ const LIST_ACCOUNTS = /* sql */ `
     OR EXISTS (SELECT 1 FROM asset_states t WHERE t.account_id = a.id AND t.agent_version > ?5)
     OR EXISTS (SELECT 1 FROM alert_rules r WHERE r.account_id = a.id AND r.rules LIKE '%"older_than"%'))
   ORDER BY a.id LIMIT ?3`;
-/** Reads the index once for each version, however many devices have it. */
-const LIST_VERSIONS = /* sql */ `
-  WITH RECURSIVE v (version) AS (
-    SELECT min(agent_version) FROM asset_states WHERE account_id = ?1
-    UNION ALL
-    SELECT (SELECT min(t.agent_version) FROM asset_states t WHERE t.account_id = ?1 AND t.agent_version > v.version)
-    FROM v WHERE v.version IS NOT NULL)
-  SELECT version FROM v WHERE version IS NOT NULL LIMIT ?2`;
 const READ_ROUND = "SELECT last_at_ms, outage_from_ms, outage_until_ms FROM alert_rounds";
 const SAVE_ROUND = "UPDATE alert_rounds SET last_at_ms = ?, outage_from_ms = ?, outage_until_ms = ?";
 const LIST_CHANGED = /* sql */ `
@@ -167,15 +162,13 @@ export class SqlAlertStore implements AlertStore {
     after: string,
     limit: number,
   ): Promise<readonly string[]> {
-    const values = [after, nowMs, limit, simSince(nowMs), newest ?? null];
+    const now = Math.floor(nowMs / 1000);
+    const values = [after, nowMs, limit, simSince(nowMs), newest ?? null, now, now + CODE_NOTICE_S];
     return (await this.#executor.all<{ readonly id: string }>(LIST_ACCOUNTS, values)).map(({ id }) => id);
   }
 
   async listAgentVersions(accountId: string): Promise<readonly string[]> {
-    const values = [accountId, MAX_AGENT_VERSIONS];
-    return (await this.#executor.all<{ readonly version: string }>(LIST_VERSIONS, values)).map(
-      ({ version }) => version,
-    );
+    return this.#observations.listAgentVersions(accountId);
   }
 
   async readRound(): Promise<RoundState> {
@@ -228,6 +221,14 @@ export class SqlAlertStore implements AlertStore {
     limit: number,
   ): Promise<readonly AlertSubject[]> {
     return listConnected(this.#executor, accountId, instanceId, after, limit);
+  }
+
+  async noteTrouble(trouble: ServiceTrouble): Promise<void> {
+    await this.#observations.noteTrouble(trouble);
+  }
+
+  async endTrouble(trouble: Pick<ServiceTrouble, "accountId" | "condition" | "subject">): Promise<void> {
+    await this.#observations.endTrouble(trouble);
   }
 
   async listOpen(

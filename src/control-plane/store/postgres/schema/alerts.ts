@@ -139,6 +139,17 @@ export const ALERTS = /* sql */ `
   );
   CREATE INDEX device_habits_flapping ON device_habits (flaps_until_ms) WHERE flaps_until_ms > 0;
 
+  -- What is the matter with the service itself, as it says until a time, and whom that is told.
+  CREATE TABLE service_troubles (
+    account_id TEXT COLLATE "C" NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+    condition TEXT COLLATE "C" NOT NULL,
+    subject_id TEXT COLLATE "C" NOT NULL,
+    subject_name TEXT NOT NULL,
+    since_ms BIGINT NOT NULL,
+    until_ms BIGINT NOT NULL,
+    PRIMARY KEY (account_id, condition, subject_id)
+  );
+
   -- One row: when alerts were judged last, and when the service was last absent.
   CREATE TABLE alert_rounds (
     id SMALLINT PRIMARY KEY CHECK (id = 1),

@@ -51,6 +51,7 @@ export const ASSETS = /* sql */ `
     may_replace SMALLINT NOT NULL DEFAULT 0 CHECK (may_replace IN (0, 1))
   );
   CREATE INDEX enrolment_codes_by_asset ON enrolment_codes (asset_uuid);
+  CREATE INDEX enrolment_codes_unused ON enrolment_codes (expires_at) WHERE used_at IS NULL;
 
   -- What each device said last of its own accord: one row for each.
   CREATE TABLE device_reports (
