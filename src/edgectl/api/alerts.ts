@@ -39,7 +39,21 @@ const deliverySchema = z.looseObject({
 export type AlertDelivery = z.output<typeof deliverySchema>;
 const deliveryPageSchema = z.looseObject({ deliveries: z.array(deliverySchema), next_cursor: z.string().nullable() });
 
-const settingsSchema = z.looseObject({ rules: z.array(anyObject), routes: anyObject, channels: anyObject });
+const routeSchema = z.looseObject({
+  conditions: z.array(z.string()).optional(),
+  selector: z.string(),
+  severities: z.array(z.string()).optional(),
+  channels: z.array(z.string()),
+  for_s: z.number(),
+  repeat_s: z.number().nullable(),
+  quiet_hours: z.looseObject({ from: z.string(), to: z.string(), time_zone: z.string() }).nullable(),
+});
+export type AlertRoute = z.output<typeof routeSchema>;
+const settingsSchema = z.looseObject({
+  rules: z.array(anyObject),
+  routes: z.record(z.string(), routeSchema),
+  channels: anyObject,
+});
 const replacedSchema = settingsSchema.extend({ new_secrets: z.record(z.string(), z.string()) });
 
 export type AlertQuery = QueryOf<"GET /v1/alerts">;

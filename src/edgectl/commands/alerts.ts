@@ -19,7 +19,7 @@ import { ifUnchanged } from "../api/if-unchanged.ts";
 import { connect, createContext } from "../context.ts";
 import { EXIT, SilentExit, usageFailure } from "../failure.ts";
 import { type Io, readTextOrStdin } from "../io.ts";
-import { renderAlerts, renderDeliveries, renderSilences } from "../views/alert-view.ts";
+import { renderAlerts, renderDeliveries, renderRoutes, renderSilences } from "../views/alert-view.ts";
 import { parseDuration } from "./asset-settings.ts";
 import { addPagingOptions, collect, listPages, noteMorePages, type PagingOptions } from "./options.ts";
 
@@ -152,8 +152,18 @@ export function addSilenceCommands(alerts: Command, io: Io): void {
     });
 }
 
-/** `alerts settings get`, `alerts settings set` and `alerts test`. */
+/** `alerts routes`, `alerts settings get`, `alerts settings set` and `alerts test`. */
 export function addAlertSettingsCommands(alerts: Command, io: Io): void {
+  alerts
+    .command("routes")
+    .description("list who is told what: the routes, by name, with their channels")
+    .action(async (_options: object, command: Command) => {
+      const context = createContext(io, command);
+      const { printer } = context;
+      const { routes } = (await readAlertSettings(await connect(context))).value;
+      const named = Object.entries(routes).map(([name, route]) => Object.assign({}, route, { name }));
+      printer.result({ routes }, () => renderRoutes(named, printer.theme, printer.width));
+    });
   const settings = alerts.command("settings").description("show and replace rules, routes and channels");
   settings
     .command("get")

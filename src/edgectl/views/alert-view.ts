@@ -1,8 +1,8 @@
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type Column, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
-import { formatTime } from "../../lib/terminal/time.ts";
-import type { Alert, AlertDelivery, Silence } from "../api/alerts.ts";
+import { formatDuration, formatTime } from "../../lib/terminal/time.ts";
+import type { Alert, AlertDelivery, AlertRoute, Silence } from "../api/alerts.ts";
 
 const ALERTS: Column<Alert>[] = [
   { header: "ID", cell: ({ id }) => sanitizeLine(id) },
@@ -31,6 +31,30 @@ const DELIVERIES: Column<AlertDelivery>[] = [
   { header: "MESSAGE", cell: ({ text }) => sanitizeLine(text), canShrink: true },
   { header: "ANSWER", cell: ({ answer }) => sanitizeLine(answer ?? "-"), canShrink: true },
 ];
+
+/** A route with its name. */
+export type NamedRoute = AlertRoute & { readonly name: string };
+
+const listed = (names: readonly string[] | undefined): string => sanitizeLine(names?.join(", ") ?? "all");
+
+const ROUTES: Column<NamedRoute>[] = [
+  { header: "ROUTE", cell: ({ name }) => sanitizeLine(name) },
+  { header: "CONDITIONS", cell: ({ conditions }) => listed(conditions), canShrink: true },
+  { header: "SEVERITIES", cell: ({ severities }) => listed(severities) },
+  { header: "OF", cell: ({ selector }) => sanitizeLine(selector), canShrink: true },
+  { header: "AFTER", cell: ({ for_s: after }) => (after === 0 ? "-" : formatDuration(after)) },
+  { header: "REPEATED", cell: ({ repeat_s: pause }) => (pause === null ? "-" : formatDuration(pause)) },
+  {
+    header: "QUIET",
+    cell: ({ quiet_hours: quiet }) =>
+      quiet === null ? "-" : sanitizeLine(`${quiet.from}-${quiet.to} ${quiet.time_zone}`),
+  },
+  { header: "CHANNELS", cell: ({ channels }) => listed(channels), canShrink: true },
+];
+
+export function renderRoutes(routes: readonly NamedRoute[], theme: Theme, width: number | undefined): string {
+  return routes.length === 0 ? "No routes: no person is told." : renderTable(ROUTES, routes, theme, width);
+}
 
 export function renderAlerts(alerts: readonly Alert[], theme: Theme, width: number | undefined): string {
   return alerts.length === 0 ? "No alerts." : renderTable(ALERTS, alerts, theme, width);

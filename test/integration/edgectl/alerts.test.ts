@@ -86,6 +86,7 @@ test("settings are set from a file, printed without secrets, changed and set aga
   const first = await set(settings);
   expect(first.stdout).toMatch(/^0 rules, 1 routes and 2 channels are set\.\nSecret of hook: whsec_\S+\n$/);
   expect(first.stderr).toContain("not shown again");
+  expect((await r.run(["routes"])).stdout).toMatch(/^ROUTE .*CHANNELS *\nall +all +all +\* +- +- +- +hook *\n$/);
   const { stdout } = await r.run(["settings", "get"]);
   expect(stdout).not.toContain(SECRET);
   expect(await set(JSON.parse(stdout))).toMatchObject({ stdout: "0 rules, 1 routes and 2 channels are set.\n" });

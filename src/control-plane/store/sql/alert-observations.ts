@@ -41,6 +41,27 @@ const MAX_LEVEL_AGE_MS = 26 * 3_600_000;
 const SIM_CHANGE_S = 86_400;
 /** The audit log has these facts for longer. */
 export const SIM_CHANGES = "e.action IN ('sim.corrected', 'sim.lost')";
+
+/** Accounts in which there may be something to tell: most of them, at most times, have nothing. */
+export const LIST_ACCOUNTS = /* sql */ `
+  SELECT a.id FROM accounts a WHERE a.id > ?1 AND (
+    EXISTS (SELECT 1 FROM asset_states t WHERE t.account_id = a.id AND t.reasons <> 0)
+    OR EXISTS (SELECT 1 FROM asset_states t WHERE t.account_id = a.id AND t.instance_id IS NULL AND t.last_seen_at IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM alerts l WHERE l.account_id = a.id AND l.state IN ('pending', 'firing'))
+    OR EXISTS (SELECT 1 FROM audit e WHERE e.account_id = a.id AND ${SIM_CHANGES} AND e.at > CAST(?4 AS BIGINT))
+    OR EXISTS (SELECT 1 FROM fleets f WHERE f.account_id = a.id)
+    OR EXISTS (SELECT 1 FROM api_keys k WHERE k.account_id = a.id AND k.expires_at IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM enrolment_codes c JOIN assets d ON d.uuid = c.asset_uuid WHERE c.used_at IS NULL
+      AND c.expires_at > CAST(?6 AS BIGINT) AND c.expires_at <= CAST(?7 AS BIGINT) AND d.account_id = a.id)
+    OR EXISTS (SELECT 1 FROM service_troubles s WHERE s.account_id = a.id AND s.until_ms > CAST(?2 AS BIGINT))
+    OR EXISTS (SELECT 1 FROM alert_channels c WHERE c.account_id = a.id AND c.disabled_at_ms IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM device_health m WHERE m.account_id = a.id AND ${NOTABLE_HEALTH})
+    OR EXISTS (SELECT 1 FROM device_habits h JOIN assets d ON d.uuid = h.asset_uuid
+      WHERE h.flaps_until_ms > 0 AND h.flaps_until_ms > CAST(?2 AS BIGINT) AND d.account_id = a.id)
+    OR EXISTS (SELECT 1 FROM asset_states t WHERE t.account_id = a.id AND t.agent_version < ?5)
+    OR EXISTS (SELECT 1 FROM asset_states t WHERE t.account_id = a.id AND t.agent_version > ?5)
+    OR EXISTS (SELECT 1 FROM alert_rules r WHERE r.account_id = a.id AND r.rules LIKE '%"older_than"%'))
+  ORDER BY a.id LIMIT ?3`;
 const SIM_SINCE = `CAST(?${ALERT_METRICS.length + 6} AS BIGINT)`;
 const OUTDATED = `?${ALERT_METRICS.length + 7}`;
 

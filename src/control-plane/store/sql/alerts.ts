@@ -15,9 +15,8 @@ import {
   type StoredAlert,
 } from "../alerts.ts";
 import type { AuditEntry } from "../audit.ts";
-import { AlertObservations, CODE_NOTICE_S, SIM_CHANGES, simSince } from "./alert-observations.ts";
+import { AlertObservations, CODE_NOTICE_S, LIST_ACCOUNTS, simSince } from "./alert-observations.ts";
 import { type SubjectRow, toSubject } from "./alert-subject.ts";
-import { NOTABLE_HEALTH } from "./notable-health.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import { recordAudit } from "./audit.ts";
 import { listConnected } from "./connected-subjects.ts";
@@ -25,26 +24,6 @@ import type { Executor } from "./executor.ts";
 import { matchesSql } from "./selector-sql.ts";
 import { change, type Value, type Work } from "./statement.ts";
 
-/** Accounts in which there may be something to tell: most of them, at most times, have nothing. */
-const LIST_ACCOUNTS = /* sql */ `
-  SELECT a.id FROM accounts a WHERE a.id > ?1 AND (
-    EXISTS (SELECT 1 FROM asset_states t WHERE t.account_id = a.id AND t.reasons <> 0)
-    OR EXISTS (SELECT 1 FROM asset_states t WHERE t.account_id = a.id AND t.instance_id IS NULL AND t.last_seen_at IS NOT NULL)
-    OR EXISTS (SELECT 1 FROM alerts l WHERE l.account_id = a.id AND l.state IN ('pending', 'firing'))
-    OR EXISTS (SELECT 1 FROM audit e WHERE e.account_id = a.id AND ${SIM_CHANGES} AND e.at > CAST(?4 AS BIGINT))
-    OR EXISTS (SELECT 1 FROM fleets f WHERE f.account_id = a.id)
-    OR EXISTS (SELECT 1 FROM api_keys k WHERE k.account_id = a.id AND k.expires_at IS NOT NULL)
-    OR EXISTS (SELECT 1 FROM enrolment_codes c JOIN assets d ON d.uuid = c.asset_uuid WHERE c.used_at IS NULL
-      AND c.expires_at > CAST(?6 AS BIGINT) AND c.expires_at <= CAST(?7 AS BIGINT) AND d.account_id = a.id)
-    OR EXISTS (SELECT 1 FROM service_troubles s WHERE s.account_id = a.id AND s.until_ms > CAST(?2 AS BIGINT))
-    OR EXISTS (SELECT 1 FROM alert_channels c WHERE c.account_id = a.id AND c.disabled_at_ms IS NOT NULL)
-    OR EXISTS (SELECT 1 FROM device_health m WHERE m.account_id = a.id AND ${NOTABLE_HEALTH})
-    OR EXISTS (SELECT 1 FROM device_habits h JOIN assets d ON d.uuid = h.asset_uuid
-      WHERE h.flaps_until_ms > 0 AND h.flaps_until_ms > CAST(?2 AS BIGINT) AND d.account_id = a.id)
-    OR EXISTS (SELECT 1 FROM asset_states t WHERE t.account_id = a.id AND t.agent_version < ?5)
-    OR EXISTS (SELECT 1 FROM asset_states t WHERE t.account_id = a.id AND t.agent_version > ?5)
-    OR EXISTS (SELECT 1 FROM alert_rules r WHERE r.account_id = a.id AND r.rules LIKE '%"older_than"%'))
-  ORDER BY a.id LIMIT ?3`;
 const READ_ROUND = "SELECT last_at_ms, outage_from_ms, outage_until_ms FROM alert_rounds";
 const SAVE_ROUND = "UPDATE alert_rounds SET last_at_ms = ?, outage_from_ms = ?, outage_until_ms = ?";
 const LIST_CHANGED = /* sql */ `
