@@ -144,7 +144,7 @@ it("the pages of the account and of an asset show open alerts, and what was sent
     await page.setViewportSize(DESK);
     await dialog.getByRole("button", { name: "Silence", exact: true }).click();
     await dialog.waitFor({ state: "hidden" });
-    await page.getByText(`Works: ${button}`).waitFor();
+    await page.getByText(`Works: ${button}`).first().waitFor();
     const { silences } = await send("GET", "/v1/silences");
     expect(silences).toMatchObject([{ conditions, asset: { name: "Pump house 4" } }]);
     await page.getByRole("button", { name: "End now" }).click();
