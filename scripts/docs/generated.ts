@@ -1,6 +1,7 @@
 import { format } from "oxfmt";
 import { configSchema as agentConfig } from "../../src/agent/config/schema.ts";
 import { configSchema as controlConfig } from "../../src/control-plane/config/config.ts";
+import { AUDIT_ACTIONS } from "../../src/control-plane/core/people/audit-actions.ts";
 import { CONTAINER_FLAGS } from "../../src/edgectl/deploy/container-flags.ts";
 import { ERRORS, type ErrorEntry } from "../../src/protocol/errors/errors.ts";
 import { rolloutStrategySchema } from "../../src/protocol/fleets/rollout-strategy.ts";
@@ -28,6 +29,7 @@ export const GENERATED_SECTIONS: readonly GeneratedSection[] = [
   { page: "docs/configuration.md", name: "agent", generate: () => configReference(agentConfig) },
   { page: "docs/compose.md", name: "service-keys", generate: composeReference },
   { page: "docs/edgectl.md", name: "container-options", generate: containerOptions },
+  { page: "docs/people.md", name: "audit-actions", generate: auditActions },
   { page: "docs/fleets.md", name: "strategy", generate: () => configReference(rolloutStrategySchema) },
   { page: "docs/service-monitoring.md", name: "metrics", generate: metricsReference },
   { page: "docs/configuration.md", name: "control", generate: () => configReference(controlConfig) },
@@ -41,6 +43,11 @@ function benchmarkSections(results: BenchmarkResults): GeneratedSection[] {
     generate: () => content,
   }));
   return [...tables, { page: "README.md", name: "figures", generate: () => readmeFigures(results) }];
+}
+
+function auditActions(): string {
+  const names = Object.keys(AUDIT_ACTIONS).map((action) => `\`${action}\``);
+  return `${names.join(", ")}.`;
 }
 
 /** A file that is generated as a whole. */

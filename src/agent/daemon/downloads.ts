@@ -39,6 +39,8 @@ export interface Downloads {
   readonly downloader: ImageDownloader;
   /** Downloads parts of releases of the agent. */
   readonly blobs: BlobDownloader;
+  /** Downloads contents of files: over connections that are counted as those of images are. */
+  readonly uploads: BlobDownloader;
   /** Removes old partial downloads. */
   readonly sweeper: PartSweeper;
   readonly imagesInUse: ImagesInUse;
@@ -80,7 +82,8 @@ export function createDownloads(services: DownloadServices): Downloads {
     collectYoung,
   });
   const blobs = new BlobDownloader({ ...fetching, registry: releaseRegistry, parts: kept.parts });
-  return { downloader, blobs, sweeper, imagesInUse };
+  const uploads = new BlobDownloader({ ...fetching, parts: kept.parts });
+  return { downloader, blobs, uploads, sweeper, imagesInUse };
 }
 
 type FetchingServices = Pick<FileFetcherOptions, "store" | "gate" | "ledger" | "pullSlots" | "clock" | "logger"> & {
@@ -90,11 +93,11 @@ type FetchingServices = Pick<FileFetcherOptions, "store" | "gate" | "ledger" | "
 /** Creates what fetches contents of files: from the address that the device connects to, with the device's token. */
 export function createFileFetcher(
   { control_plane_url: url, token, state_dir: stateDir, deploy }: Config,
-  { services, blobs }: Pick<Downloads, "blobs"> & { readonly services: FetchingServices },
+  { services, uploads }: Pick<Downloads, "uploads"> & { readonly services: FetchingServices },
 ): FileFetcher {
   return new FileFetcher({
     ...services,
-    blobs,
+    blobs: uploads,
     locate: () => ({ registry: new URL(url).host, repository: "uploads", auth: { kind: "token", token } }),
     maxDownloadBytes: deploy.max_download_bytes,
     stateDir,

@@ -228,10 +228,8 @@ function openImages(base: Base, engineGroup: EngineGroup, { gate, ledger }: Traf
   const { engine, engineInfo } = engineGroup;
   const { registry, releaseRegistry } = createRegistryClients({ config, clock, engineInfo, traffic: ledger });
   const downloads = { engine, registry, releaseRegistry, host, gate, crashGuard, store, clock, random, logger };
-  const { downloader, blobs, sweeper, imagesInUse } = createDownloads({
-    ...downloads,
-    config: toDownloadConfig(config),
-  });
+  const created = createDownloads({ ...downloads, config: toDownloadConfig(config) });
+  const { downloader } = created;
   owned.use(downloader);
   const services = {
     engine,
@@ -254,7 +252,7 @@ function openImages(base: Base, engineGroup: EngineGroup, { gate, ledger }: Traf
     gate,
     ledger,
   } satisfies ImageServices;
-  return { services, images: createImageProvider(services), releaseRegistry, blobs, sweeper, imagesInUse };
+  return { ...created, services, images: createImageProvider(services), releaseRegistry };
 }
 
 type Apps = ReturnType<typeof openApps>;

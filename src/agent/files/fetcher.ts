@@ -105,7 +105,7 @@ export class FileFetcher {
           reporter.interrupted(...interruption),
         onReceived: (bytes: number) => {
           slot.renew();
-          this.#options.ledger.count({ purpose: "pulls", direction: "received", bytes, ...owner });
+          this.#options.ledger.count({ purpose: "pulls", direction: "received", bytes, carriedAs: "pulls", ...owner });
         },
         signal,
       };

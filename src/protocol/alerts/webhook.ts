@@ -29,19 +29,16 @@ export const alertWebhookSchema = z
   .strictObject({
     type: z.enum(["alert.firing", "alert.update", "alert.repeat", "alert.resolved", "alert.test"]).meta({
       description:
-        "`alert.update`: more alerts have joined the group. `alert.repeat`: no person has acknowledged them. `alert.resolved`: all of " +
+        "`alert.firing`: a group begins. `alert.update`: more alerts have joined it. `alert.repeat`: no person has acknowledged them. `alert.resolved`: all of " +
         "them are over. `alert.test`: a person tries the channel, no alert fires.",
     }),
-    timestamp: z.iso.datetime().meta({ description: "When the service decided to send it." }),
+    timestamp: z.string().meta({ format: "date-time", description: "When the service decided to send it." }),
     data: z
       .strictObject({
-        id: z
-          .string()
-          .meta({ description: "Id of the message, as in `webhook-id`: the same however often it is sent." }),
+        id: z.string().meta({ description: "Id of the message, as in `webhook-id`." }),
         account_id: z.string().meta({ description: "Account of the alerts." }),
         group_id: z.string().meta({
-          description:
-            "Group of the alerts, the same in all messages about them: `POST /v1/alert-groups/{group_id}/acknowledge`.",
+          description: "Group of the alerts, the same in all messages about them.",
         }),
         route: z.string().meta({ description: "Name of the route that tells of them." }),
         condition: alertConditionSchema,

@@ -183,6 +183,7 @@ test("names that reach clients are no numbers, which would move with every addit
   const named = ["schemas", "parameters", "headers", "responses"].flatMap((kind) =>
     Object.keys(components[kind] ?? {}),
   );
-  expect(named.filter((name) => /\d$/.test(name))).toEqual([]);
+  const numbered = named.filter((name) => /\d$/.test(name) && named.includes(name.replace(/\d+$/, "")));
+  expect(numbered).toEqual([]);
   for (const name of COMPONENT_NAMES) expect(named).toContain(name);
 });

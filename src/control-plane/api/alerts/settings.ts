@@ -68,7 +68,7 @@ export function replaceAlertSettings(api: Api, { store, sealer, channels, clock 
           "Replaces all rules, routes and channels, in one step; what the request does not have is removed, and what waits for a " +
           "channel that is removed is not sent. Fields of a channel that are absent stay as they were, but no key stays for another " +
           "address. A webhook without secrets gets one, which the response shows once. A channel that was given up is used again if " +
-          "the request has its address, or if a test of it arrives.",
+          "the request has its address.",
         tags: ["Alerts"],
         headers: ifMatchHeaders,
         body: alertSettingsInputSchema,

@@ -26,7 +26,7 @@ export function createEnrolmentCode(api: Api, context: ApiContext): void {
           "Creates a code, shown only once, that `edge-agent enroll --code` on the asset's device exchanges " +
           "for a device token. Replaces earlier codes of the asset that were not used. Once a device of the " +
           "asset has been connected, it takes the permission `enrolment.replace`, and codes that were made " +
-          "without it are refused: the device that uses the code takes the place of the one in service.",
+          "without it are refused.",
         tags: ["Assets"],
         params: assetParams,
         body: enrolmentCodeCreationSchema,

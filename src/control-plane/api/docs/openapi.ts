@@ -30,7 +30,7 @@ is sent.
 An operation lists the refusals of its own; those of every operation are in its response \`default\`.
 
 Lists are paged with \`limit\` and \`cursor\`, until \`next_cursor\` is null. A page may have fewer entries than \`limit\`, or none, and a
-\`next_cursor\`: it looks at so many at most. Streams have an empty line every 15 seconds, which keeps the connection alive.
+\`next_cursor\`. Streams have an empty line every 15 seconds.
 
 Every response has the id of the request, with which the service logs it, in \`X-Request-Id\`: the one that the client sent, if it is
 of 1 to 128 letters, digits, \`.\`, \`_\`, \`:\`, \`=\`, \`/\`, \`+\` and \`-\`, or a new one.

@@ -48,6 +48,8 @@ const GENERAL = {
   IdempotencyResponseLost: "409, of a change",
   PayloadTooLarge: "413",
   UnsupportedMediaType: "415",
+  InvalidRequest: "422",
+  IdempotencyKeyReused: "422, of a change",
   TooManyRequests: "429",
   Internal: "500: a fault of the service",
   ServiceUnavailable: "503",
@@ -132,9 +134,18 @@ export function errorsWithBody(...codes: readonly ErrorCode[]): Record<number, D
   return errors(...codes, ...WITH_BODY, ...OF_CHANGES);
 }
 
+const INVALID_STATUS = errorStatus("InvalidRequest");
+
+/** Whether the operation has a code of its own with a status. */
+function isOwn([, codes]: readonly [number, readonly ErrorCode[]]): boolean {
+  return codes.some((code) => !(code in GENERAL));
+}
+
 function errorResponses(codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
   const byStatus = Map.groupBy(new Set(codes), errorStatus);
-  const own = [...byStatus].filter(([, codes]) => codes.some((code) => !(code in GENERAL)));
+  const isRefused = [...byStatus].some((each) => isOwn(each) && each[0] < 500);
+  // Linters want a refusal besides `default`: without one of its own, what clients meet most.
+  const own = [...byStatus].filter((each) => isOwn(each) || (each[0] === INVALID_STATUS && !isRefused));
   return Object.fromEntries(own.map(([status, codes]) => [status, errorResponse(codes)]));
 }
 

@@ -32,7 +32,7 @@ export function getHealth(api: Api, context: ApiContext): void {
           "How the device was: the lowest value, the mean and the highest of what it samples every minute. A " +
           "connected device keeps rows of five minutes for 48 hours, and is queried about them; the service " +
           "keeps rows of 15 minutes for 14 days, and of an hour for 396 days. What its apps used is in rows " +
-          "of 15 minutes on the device, and of an hour at the service. There is no point without samples. " +
+          "of 15 minutes on the device, and of an hour at the service. " +
           "As CSV a row for each point; with `apps`, for each app and point.",
         tags: ["History"],
         params: assetParams,

@@ -74,7 +74,7 @@ export function createRollout(api: Api, context: ApiContext): void {
           "Brings a revision to the members of the fleet, wave by wave. It supersedes the rollout that is under way. With `dry_run`, " +
           "the response is a stream: an event for each member as it answers, with its wave, then one with the sums in `details`, and the `plan_id` " +
           "from which a rollout with just these waves can be made. Members that are not connected, or wait for people, are not " +
-          "asked. An account keeps its newest plans, 20 at most, for seven days each. Not to require the approval that the fleet requires takes the permission " +
+          "asked. An account keeps its newest 20 plans for seven days. Not to require the approval that the fleet requires takes the permission " +
           "`fleets.waive_approval`, and to roll out a revision with `agent` takes `agents.update`.",
         tags: ["Rollouts"],
         params: fleetParams,

@@ -40,7 +40,7 @@ const MAX_LEVEL_AGE_MS = 26 * 3_600_000;
 /** How long a SIM that was changed at its operator, other than by the service, is told of, in seconds. */
 const SIM_CHANGE_S = 86_400;
 /** The audit log has these facts for longer. */
-export const SIM_CHANGES = "e.action IN ('sim.corrected', 'sim.lost')";
+const SIM_CHANGES = "e.action IN ('sim.corrected', 'sim.lost')";
 
 /** Accounts in which there may be something to tell: most of them, at most times, have nothing. */
 export const LIST_ACCOUNTS = /* sql */ `
