@@ -54,7 +54,7 @@ export const alertWebhookSchema = z
               `At most ${MAX_ALERTS_IN_MESSAGE} of them: those that no message before has told of come first, and of each those that have ` +
               "held for longest. `GET /v1/alerts?group={group_id}` lists all.",
           }),
-        since: unixSeconds("Since when the condition of the first one has held."),
+        since: unixSeconds("Since when the first one has held."),
         url: z.string().nullable().meta({
           description: "Page of the console that shows them; `null` if the service does not know its `public_url`.",
         }),

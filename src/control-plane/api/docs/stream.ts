@@ -41,9 +41,8 @@ export function streamErrors(...codes: readonly ErrorCode[]): Record<number, Doc
 
 /** The response `default` of such an endpoint. Only a request without a valid key is refused with JSON in any case; a repeated one joins. */
 export const GENERAL_STREAM_ERRORS = asStream({
-  ...generalErrors("IdempotencyKeyReused", "IdempotencyInProgress", "IdempotencyResponseLost"),
-  description:
-    "As the response `Error` of other operations, but as an event where JSON is not asked for and the key is valid.",
+  ...generalErrors("IdempotencyInProgress", "IdempotencyResponseLost"),
+  description: "As `Error`, but as an event where JSON is not asked for and the key is valid.",
 });
 
 function asStream(response: DocumentedResponse): DocumentedResponse {

@@ -12,7 +12,7 @@ export const WEBHOOKS = {
       summary: "Alerts",
       description:
         "What a channel of the kind `webhook` gets, signed by the [Standard Webhooks](https://www.standardwebhooks.com) specification. It " +
-        "may come twice, with the same `webhook-id`, and is sent again for a day until the receiver answers 2xx.",
+        "may come twice, with the same `webhook-id`, and is sent for a day until the receiver answers 2xx.",
       tags: ["Alerts"],
       security: [],
       parameters: [

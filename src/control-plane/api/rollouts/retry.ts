@@ -22,9 +22,8 @@ export function retryRollout(api: Api, { store, fleets }: ApiContext): void {
         operationId: "retryRollout",
         summary: "Retry Rollout",
         description:
-          "Makes a rollout of the same revision, without waves, for the assets on which this one, which has " +
-          "to be over, has failed or was refused or gone back from, unless they run the revision by now or " +
-          "have left the fleet. The revision becomes the stable one only if all other assets have it. " +
+          "Makes a rollout of the same revision, without waves, for the assets on which this one, when it is over, has failed, " +
+          "was refused or went back, unless they run the revision by now or have left the fleet. The revision becomes the stable one only if all other assets have it. " +
           "Repeated while such a rollout is under way, it returns that one. A device that has set a release " +
           "of the agent aside tries it once more.",
         tags: ["Rollouts"],

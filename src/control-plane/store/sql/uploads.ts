@@ -46,11 +46,11 @@ const READ_PIECE = "SELECT content FROM upload_pieces WHERE account_id = ? AND s
 const IS_UNUSED = /* sql */ `
   u.used_at < CAST(?1 AS BIGINT)
     AND NOT EXISTS (
-      SELECT 1 FROM deployments d
-      WHERE d.account_id = u.account_id AND d.status = 'Running' AND d.spec LIKE '%' || u.sha256 || '%')
-    AND NOT EXISTS (
       SELECT 1 FROM revision_uploads r JOIN fleets f ON f.id = r.fleet_id
-      WHERE r.sha256 = u.sha256 AND f.account_id = u.account_id)`;
+      WHERE r.sha256 = u.sha256 AND f.account_id = u.account_id)
+    AND NOT EXISTS (
+      SELECT 1 FROM deployments d
+      WHERE d.account_id = u.account_id AND d.status = 'Running' AND d.spec LIKE '%' || u.sha256 || '%')`;
 // With the time again: it may be used while the others are looked at.
 const removal = (condition: string): string => /* sql */ `
   DELETE FROM uploads WHERE used_at < CAST(?1 AS BIGINT) AND (account_id, sha256) IN (
