@@ -42,7 +42,7 @@ export const uploadPieceSchema = z
     content_base64: z
       .base64("must be base64")
       .min(4)
-      .max((UPLOAD_PIECE_BYTES * 4) / 3 + 4)
+      .max(Math.ceil(UPLOAD_PIECE_BYTES / 3) * 4)
       .meta({
         description: `The piece: ${UPLOAD_PIECE_BYTES} bytes, the last one what is left.`,
         examples: ["H4sIAAAA"],

@@ -168,8 +168,9 @@ test("public linters find nothing", () => {
   }
   for (const [, description] of known) expect(description).toBeTruthy();
   for (const schema of Object.values(document.components.schemas) as Schema[])
-    walk(schema, ({ required = [], properties = {} }) => {
+    walk(schema, ({ required = [], properties = {}, minLength = 0, maxLength = 0, minItems = 0, maxItems = 0 }) => {
       expect(Object.keys(properties as Schema)).toEqual(expect.arrayContaining(required as string[]));
+      expect([minLength, maxLength, minItems, maxItems].filter((bound) => !Number.isInteger(bound))).toEqual([]);
     });
   // Components that nothing refers to.
   const { components } = JSON.parse(text) as { components: Readonly<Record<string, object>> };
