@@ -9,7 +9,8 @@ import type { FleetStore } from "../store/fleets.ts";
 import type { ImageResolver } from "../images/image-resolver.ts";
 import { resolveImages } from "../images/resolve-images.ts";
 import type { ServedReleases } from "../releases/served-releases.ts";
-import { type NamedUpload, type Uploads, uploadsOfFiles } from "../uploads/uploads.ts";
+import { type NamedUpload, uploadsOfFiles } from "../core/named-uploads.ts";
+import type { Uploads } from "../uploads/uploads.ts";
 import { encodeContent, isSameContent, openContent } from "./revision-content.ts";
 
 export interface RevisionMakerOptions {

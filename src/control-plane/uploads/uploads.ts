@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
-import { type AppFile, appFileSchema } from "../../protocol/apps/app-files.ts";
-import { type FileUpload, UPLOAD_PIECE_BYTES } from "../../protocol/apps/uploads.ts";
+import { UPLOAD_PIECE_BYTES } from "../../protocol/apps/uploads.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import { invalidRequest, type RequestIssue } from "../../protocol/errors/request-error.ts";
 import { unixNow } from "../../lib/clock.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
-import type { Command } from "../core/command.ts";
+import type { NamedUpload } from "../core/named-uploads.ts";
 import type { ByteRange } from "../releases/byte-range.ts";
 import type { AuditEntry } from "../store/audit.ts";
 import { MAX_UPLOADS, MAX_UPLOADS_BYTES, type Upload, type UploadKey, type UploadStore } from "../store/uploads.ts";
@@ -18,11 +17,17 @@ const MIN_UNUSED_S = 3600;
 /** Removed in one transaction: overwriting them keeps others from writing meanwhile. */
 const MAX_REMOVED_AT_ONCE = 8;
 
+/** How long an account that has no room is not looked at again, in seconds, and of how many that is known. */
+const FULL_S = 60;
+const MAX_FULL_ACCOUNTS = 1_000;
+
 /** Contents of apps' files that accounts upload for their devices. */
 export class Uploads {
   readonly #store: UploadStore;
   readonly #clock: ServiceClock;
   readonly #onFull: () => void;
+  /** Until when no room is looked for in an account that has none. */
+  readonly #fullUntil = new Map<string, number>();
 
   /** @param onFull called when an account has as many uploads as it may */
   constructor(store: UploadStore, clock: ServiceClock, onFull = (): void => {}) {
@@ -90,18 +95,23 @@ export class Uploads {
     for await (const piece of this.read(upload, { first: 0, last: upload.bytes - 1 })) hash.update(piece);
     if (hash.digest("hex") !== upload.sha256) {
       await this.#store.removeIncomplete(upload);
-      await this.#removePieces();
       throw invalidRequest([{ path: "content_base64", reason: OTHER_HASH }]);
     }
     const isComplete = await this.#store.completeUpload(upload, unixNow(this.#clock), audit);
     return { ...upload, isComplete };
   }
 
-  /** Removes what the account does not need. Returns whether there was any. */
+  /** Removes what the account does not need. Returns whether there was any. Looks once a minute where there was none. */
   async #makeRoom(accountId: string, at: number): Promise<boolean> {
+    if (at < (this.#fullUntil.get(accountId) ?? 0)) return false;
     const removed = await this.#store.removeUnused(at - MIN_UNUSED_S, MAX_UPLOADS, accountId);
-    if (removed > 0) await this.#removePieces();
-    return removed > 0;
+    if (removed > 0) {
+      await this.#removePieces();
+      return true;
+    }
+    if (this.#fullUntil.size >= MAX_FULL_ACCOUNTS) this.#fullUntil.clear();
+    this.#fullUntil.set(accountId, at + FULL_S);
+    return false;
   }
 
   async #removePieces(): Promise<void> {
@@ -130,38 +140,5 @@ function quotaError(): EdgeError {
     quota: "uploads",
     limit: MAX_UPLOADS,
     limit_bytes: MAX_UPLOADS_BYTES,
-  });
-}
-
-export interface NamedUpload {
-  /** Where the request names it. */
-  readonly path: string;
-  readonly upload: FileUpload;
-}
-
-/** Returns the uploads that a command names. */
-export function uploadsOfCommand(command: Command): readonly NamedUpload[] {
-  switch (command.action) {
-    case "apply":
-      return command.spec.apps.flatMap(({ app }, index) => uploadsOfFiles(app.files, `apps[${index}].app.`));
-    case "deploy":
-    case "update":
-      return uploadsOfFiles((command.spec as { readonly files?: unknown }).files, "");
-    case "update_agent":
-    case "remove":
-    case "stop":
-    case "start":
-    case "restart":
-      return [];
-  }
-}
-
-/** Returns the uploads that the files of an app name. @param prefix of their paths */
-export function uploadsOfFiles(files: unknown, prefix: string): readonly NamedUpload[] {
-  if (!Array.isArray(files)) return [];
-  return files.flatMap((file: unknown, index) => {
-    const parsed = appFileSchema.safeParse(file);
-    const upload: AppFile["upload"] = parsed.success ? parsed.data.upload : undefined;
-    return upload ? [{ path: `${prefix}files[${index}].upload`, upload }] : [];
   });
 }

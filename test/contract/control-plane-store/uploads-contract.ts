@@ -35,9 +35,14 @@ async function addAll({ uploads }: Store, content: Uint8Array, key = keyOf(conte
 
 /** Stores a deployment of an asset whose command names the upload. */
 async function deploy(store: Store, id: string, assetUuid: string, sha256: string): Promise<void> {
-  const files = [{ target: "/a", sha256: "0".repeat(64), upload: { sha256, bytes: 1, size: 1 } }];
+  await deployWith(store, id, assetUuid, {
+    files: [{ target: "/a", sha256: "0".repeat(64), upload: { sha256, bytes: 1, size: 1 } }],
+  });
+}
+
+async function deployWith(store: Store, id: string, assetUuid: string, more: object): Promise<void> {
   const rights = { host_network: false, privileged: false };
-  const spec = { name: "web", image: "web:1", ...rights, environments: [], ports: [], volumes: [], files };
+  const spec = { name: "web", image: "web:1", ...rights, environments: [], ports: [], volumes: [], ...more };
   const command: Command = { action: "deploy", spec };
   const { lastEvent, ...deployment } = receivedDeployment({ id, assetUuid, accountId: ACCOUNT, command });
   const first = { ...lastEvent!, deployment_id: id };
@@ -151,6 +156,15 @@ export function uploadsContract(harness: StoreHarness): void {
       expect(await uploads.findForAsset(other, "uuid-1")).toBeUndefined();
       await end(store, "dep_1");
       expect(await uploads.findForAsset(key, "uuid-1")).toBeUndefined();
+    });
+
+    test("a hash that a command has elsewhere names no upload", async () => {
+      await using store = await openWithAccounts(harness);
+      const { uploads } = store;
+      const key = await addAll(store, Buffer.from("one"));
+      await deployWith(store, "dep_1", "uuid-1", { environments: [{ key: "HASH", value: key.sha256 }] });
+      expect(await uploads.findForAsset(key, "uuid-1")).toBeUndefined();
+      expect(await uploads.removeUnused(NOW + 1, 10)).toBe(1);
     });
 
     test("what a deployment or a revision needs stays, however old it is, and goes when they have", async () => {

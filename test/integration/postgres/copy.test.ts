@@ -162,6 +162,7 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
       INSERT INTO agent_release_pieces (digest, position, content) VALUES ('sha256:b', 0, x'00ff05');
       INSERT INTO uploads (account_id, sha256, bytes, is_complete, used_at) VALUES ('acc_fixture', 'ab', 3, 1, 5);
       INSERT INTO upload_pieces (account_id, sha256, position, content) VALUES ('acc_fixture', 'ab', 0, x'00ff06');
+      INSERT INTO deployment_uploads (deployment_id, account_id, sha256) SELECT id, account_id, 'ab' FROM deployments LIMIT 1;
       ${FLEET_ROWS}
       ${ALERT_ROWS}`);
     sqlite.close();

@@ -6,7 +6,7 @@ import { originOf } from "../audit/origin-of.ts";
 import { findAsset } from "../asset-resource.ts";
 import type { Idempotency } from "../../store/deployments.ts";
 import type { ApiContext } from "../context.ts";
-import { uploadsOfCommand } from "../../uploads/uploads.ts";
+import { uploadsOfCommand } from "../../core/named-uploads.ts";
 import { idempotencyHeaders, idempotencyKeyOf } from "../idempotency-key.ts";
 import { deploymentPath, deploymentSchema, toDeploymentResponse } from "../deployments/deployment-resource.ts";
 import { json } from "../docs/responses.ts";

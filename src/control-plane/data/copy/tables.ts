@@ -107,6 +107,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: "agent_release_pieces", key: ["digest", "position"] },
   { name: "uploads", key: ["account_id", "sha256"] },
   { name: "upload_pieces", key: ["account_id", "sha256", "position"] },
+  { name: "deployment_uploads", key: ["deployment_id", "sha256"] },
   { name: "revision_uploads", key: ["fleet_id", "number", "sha256"] },
 ];
 

@@ -1,4 +1,5 @@
 import type { ErrorCode } from "../../../protocol/errors/errors.ts";
+import { uploadHashes } from "../../core/named-uploads.ts";
 import { findRefusal } from "../admit-deployment.ts";
 import { createdValues } from "../deployment-columns.ts";
 import type { CreateResult, DeploymentCreation } from "../deployments.ts";
@@ -21,6 +22,9 @@ interface FactsRow {
   readonly requestHash: Uint8Array | null;
   readonly repeatedCode: ErrorCode | null;
 }
+
+const NAME_UPLOADS = /* sql */ `
+  INSERT INTO deployment_uploads (deployment_id, account_id, sha256) SELECT $1, $2, unnest($3::text[])`;
 
 /**
  * Stores a new deployment. The row of the device's session is locked: others of the same asset come before or after it, and
@@ -69,5 +73,8 @@ async function store(client: Queryable, creation: DeploymentCreation): Promise<C
     told,
     ...createdValues(creation),
   ]);
-  return rowCount === 0 ? undefined : { kind: "created" };
+  if (rowCount === 0) return undefined;
+  const uploads = uploadHashes(after.command);
+  if (uploads.length > 0) await client.query(NAME_UPLOADS, [after.id, after.accountId, uploads]);
+  return { kind: "created" };
 }

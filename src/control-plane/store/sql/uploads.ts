@@ -23,12 +23,10 @@ const RECEIVED = /* sql */ `
 const UPLOADS = `SELECT u.account_id, u.sha256, u.bytes, u.is_complete, u.used_at, ${RECEIVED} AS received_bytes FROM uploads u`;
 const FIND = `${UPLOADS} WHERE u.account_id = ? AND u.sha256 = ?`;
 const LIST = `${UPLOADS} WHERE u.account_id = ? ORDER BY u.used_at DESC, u.sha256`;
-// A hash is in a command only where that names the upload.
 const FIND_FOR_ASSET = /* sql */ `
   ${UPLOADS} WHERE u.account_id = ?1 AND u.sha256 = ?2 AND u.is_complete = 1 AND EXISTS (
-    SELECT 1 FROM deployments d
-    WHERE d.asset_uuid = ?3 AND d.account_id = u.account_id AND d.status = 'Running'
-      AND d.spec LIKE '%' || u.sha256 || '%')`;
+    SELECT 1 FROM deployments d JOIN deployment_uploads n ON n.deployment_id = d.id AND n.sha256 = u.sha256
+    WHERE d.asset_uuid = ?3 AND d.account_id = u.account_id AND d.status = 'Running')`;
 const TOTAL = /* sql */ `
   SELECT count(*) AS uploads, CAST(coalesce(sum(bytes), 0) AS BIGINT) AS bytes FROM uploads WHERE account_id = ?`;
 const BEGIN =
@@ -49,14 +47,21 @@ const IS_UNUSED = /* sql */ `
       SELECT 1 FROM revision_uploads r JOIN fleets f ON f.id = r.fleet_id
       WHERE r.sha256 = u.sha256 AND f.account_id = u.account_id)
     AND NOT EXISTS (
-      SELECT 1 FROM deployments d
-      WHERE d.account_id = u.account_id AND d.status = 'Running' AND d.spec LIKE '%' || u.sha256 || '%')`;
+      SELECT 1 FROM deployment_uploads n WHERE n.account_id = u.account_id AND n.sha256 = u.sha256)`;
 // With the time again: it may be used while the others are looked at.
 const removal = (condition: string): string => /* sql */ `
   DELETE FROM uploads WHERE used_at < CAST(?1 AS BIGINT) AND (account_id, sha256) IN (
     SELECT u.account_id, u.sha256 FROM uploads u WHERE ${condition} ${IS_UNUSED} LIMIT ?2)`;
 const REMOVE_UNUSED = removal("");
 const REMOVE_UNUSED_OF_ACCOUNT = removal("u.account_id = ?3 AND");
+// What has ended needs none. The rest are those of commands that are going on, which are few.
+const forgetting = (condition: string): string => /* sql */ `
+  DELETE FROM deployment_uploads WHERE ${condition} deployment_id IN (
+    SELECT n.deployment_id FROM deployment_uploads n JOIN deployments d ON d.id = n.deployment_id
+    WHERE ${condition.replace("account_id", "n.account_id")} d.status <> 'Running')`;
+const FORGET_ENDED = forgetting("");
+const FORGET_ENDED_OF_ACCOUNT = forgetting("account_id = ?1 AND");
+const REMOVE_PIECES_OF = "DELETE FROM upload_pieces WHERE account_id = ? AND sha256 = ?";
 const REMOVE_PIECES = /* sql */ `
   DELETE FROM upload_pieces WHERE (account_id, sha256, position) IN (
     SELECT p.account_id, p.sha256, p.position FROM upload_pieces p
@@ -117,7 +122,11 @@ export class SqlUploadStore implements UploadStore {
   }
 
   async removeIncomplete(key: UploadKey): Promise<void> {
-    await this.#executor.change(REMOVE_INCOMPLETE, values(key));
+    const lock = this.#lock.bind(this);
+    await this.#executor.transact(function* (): Work<void> {
+      yield* lock();
+      if ((yield* change(REMOVE_INCOMPLETE, values(key))) > 0) yield* change(REMOVE_PIECES_OF, values(key));
+    });
   }
 
   async findUpload(key: UploadKey): Promise<Upload | undefined> {
@@ -144,7 +153,11 @@ export class SqlUploadStore implements UploadStore {
   }
 
   async removeUnused(before: number, limit: number, accountId?: string): Promise<number> {
-    if (accountId === undefined) return this.#executor.change(REMOVE_UNUSED, [before, limit]);
+    if (accountId === undefined) {
+      await this.#executor.change(FORGET_ENDED);
+      return this.#executor.change(REMOVE_UNUSED, [before, limit]);
+    }
+    await this.#executor.change(FORGET_ENDED_OF_ACCOUNT, [accountId]);
     return this.#executor.change(REMOVE_UNUSED_OF_ACCOUNT, [before, limit, accountId]);
   }
 

@@ -1,3 +1,4 @@
+import { uploadHashes } from "../../core/named-uploads.ts";
 import type { DatabaseSync } from "node:sqlite";
 import { isFinal } from "../../../protocol/deployments/deployment-event.ts";
 import {
@@ -81,6 +82,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #insert;
   readonly #insertEvent;
   readonly #insertAudit;
+  readonly #insertUpload;
   readonly #page;
   readonly #unfinished;
   readonly #unfinishedOfAsset;
@@ -121,6 +123,9 @@ export class SqliteDeploymentStore implements DeploymentStore {
     );
     this.#insertEvent = database.prepare("INSERT INTO deployment_events (deployment_id, seq, event) VALUES (?, ?, ?)");
     this.#insertAudit = database.prepare(INSERT_AUDIT);
+    this.#insertUpload = database.prepare(
+      "INSERT INTO deployment_uploads (deployment_id, account_id, sha256) VALUES (?, ?, ?)",
+    );
     this.#page = database.prepare(
       `${SELECT_DEPLOYMENTS} WHERE d.asset_uuid = ? AND (d.created_at_ms, d.id) < (?, ?)
        ORDER BY d.created_at_ms DESC, d.id DESC LIMIT ?`,
@@ -174,6 +179,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
       if (repeated) this.#releaseKey.run(repeated.id);
       this.#insert.run(...createdValues(creation));
       this.#insertParts(id, events, audit);
+      for (const sha256 of uploadHashes(after.command)) this.#insertUpload.run(id, accountId, sha256);
       this.#states.deploymentChanged(undefined, after);
       return { kind: "created" };
     });

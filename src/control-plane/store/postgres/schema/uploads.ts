@@ -22,6 +22,15 @@ export const UPLOADS = /* sql */ `
   -- It is compressed already.
   ALTER TABLE upload_pieces ALTER COLUMN content SET STORAGE EXTERNAL;
 
+  -- The uploads that a command names: its device may fetch them until it has ended.
+  CREATE TABLE deployment_uploads (
+    deployment_id TEXT COLLATE "C" NOT NULL REFERENCES deployments (id) ON DELETE CASCADE,
+    account_id TEXT COLLATE "C" NOT NULL,
+    sha256 TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (deployment_id, sha256)
+  );
+  CREATE INDEX deployment_uploads_by_sha256 ON deployment_uploads (account_id, sha256);
+
   -- The uploads that the apps of a revision need.
   CREATE TABLE revision_uploads (
     fleet_id TEXT COLLATE "C" NOT NULL,

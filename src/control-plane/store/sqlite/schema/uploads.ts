@@ -20,6 +20,15 @@ export const UPLOADS = /* sql */ `
     PRIMARY KEY (account_id, sha256, position)
   ) STRICT;
 
+  -- The uploads that a command names: its device may fetch them until it has ended.
+  CREATE TABLE deployment_uploads (
+    deployment_id TEXT NOT NULL REFERENCES deployments (id) ON DELETE CASCADE,
+    account_id TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    PRIMARY KEY (deployment_id, sha256)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX deployment_uploads_by_sha256 ON deployment_uploads (account_id, sha256);
+
   -- The uploads that the apps of a revision need.
   CREATE TABLE revision_uploads (
     fleet_id TEXT NOT NULL,
