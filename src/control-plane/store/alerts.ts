@@ -326,8 +326,8 @@ export interface AlertOutboxStore {
     limit: number,
     before?: number,
   ): Promise<readonly AlertDelivery[]>;
-  /** Counts messages of all accounts that were due before a time, on channels that have answered nothing since. */
-  countStuck(dueBeforeMs: number): Promise<number>;
+  /** Counts channels of all accounts for which `claim` had a message at a time, and that have answered nothing since. */
+  countStuck(sinceMs: number): Promise<number>;
   /** Removes some of what is older than it is kept. Returns whether there may be more. */
   removeOld(beforeMs: number, limit: number): Promise<boolean>;
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { DeliveryStep } from "../../../src/control-plane/core/alerts/delivery.ts";
 import { type AlertDelivery, MAX_MESSAGES_PER_HOUR } from "../../../src/control-plane/store/alerts.ts";
 import { putChannel, removeChannel } from "../../support/alerts/put-settings.ts";
 import { someAudit as audit } from "../../support/control-plane/people.ts";
@@ -86,6 +87,9 @@ export function alertOutboxContract(harness: StoreHarness): void {
       await repeat("msg_last", ["calm"]);
       expect(await sendOne(NOW)).toEqual(["calm msg_last 1"]);
       expect(await claim(NOW + 3_599_999)).toEqual([]);
+      // What the limit holds back is not the service's trouble.
+      expect(await alertOutbox.countStuck(NOW + 3_599_999)).toBe(0);
+      expect(await alertOutbox.countStuck(NOW + 3_600_000)).toBe(1);
       expect(await sendOne(NOW + 3_600_000)).toEqual([`ops msg_${MAX_MESSAGES_PER_HOUR} 1`]);
     });
 
@@ -171,17 +175,54 @@ export function alertOutboxContract(harness: StoreHarness): void {
       ]);
     });
 
-    test("messages are stuck that were due long ago, while their channel answers nothing", async () => {
+    test("channels are stuck that could be sent to long ago, and have answered nothing since", async () => {
       await using store = await openWithAccounts(harness);
       const { alertOutbox } = store;
       for (const name of ["ops", "other"]) await putChannel(store, someChannel({ name }));
       await say(store, "msg_1", ["ops", "other"]);
-      expect([await alertOutbox.countStuck(NOW), await alertOutbox.countStuck(NOW + 1)]).toEqual([0, 2]);
+      expect([await alertOutbox.countStuck(NOW - 1), await alertOutbox.countStuck(NOW)]).toEqual([0, 2]);
       const [claimed] = await alertOutbox.claim("ins_1", NOW + 5, NOW + 9, 1, [`${ACCOUNT} other`]);
       if (!claimed) throw new Error("nothing was claimed");
       const again = { state: "waiting", dueMs: NOW + 50, failingSinceMs: NOW + 5, disables: false } as const;
       await alertOutbox.finish(claimed, "ins_1", again, "500", NOW + 5);
-      expect([await alertOutbox.countStuck(NOW + 4), await alertOutbox.countStuck(NOW + 51)]).toEqual([1, 2]);
+      expect([await alertOutbox.countStuck(NOW + 4), await alertOutbox.countStuck(NOW + 50)]).toEqual([1, 2]);
+    });
+
+    test("what waits behind a failing message of its group is not stuck", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alertOutbox } = store;
+      await putChannel(store, someChannel());
+      const due = await say(store, "msg_1");
+      for (const sends of [1, 2]) {
+        const step = { message: "repeat", nextAtMs: undefined, isClosed: false } as const;
+        const message = { id: `msg_${sends + 1}`, message: "{}", channels: ["ops"], total: 1 };
+        await alertOutbox.step({ ...due, group: { ...due.group, sends } }, step, message, NOW);
+      }
+      expect(await alertOutbox.listDeliveries(ACCOUNT, { state: "waiting" }, 5)).toHaveLength(3);
+      const retryAtMs = NOW + 6 * 3_600_000;
+      const answered = async (atMs: number, step: DeliveryStep) => {
+        const claimed = await alertOutbox.claim("ins_1", atMs, atMs + 1, 10, []);
+        for (const each of claimed) await alertOutbox.finish(each, "ins_1", step, "", atMs);
+        return names(claimed);
+      };
+      const again = { state: "waiting", dueMs: retryAtMs, failingSinceMs: NOW, disables: false } as const;
+      expect(await answered(NOW, again)).toEqual(["ops msg_1 1"]);
+      expect(await alertOutbox.claim("ins_1", retryAtMs - 1, retryAtMs, 10, [])).toEqual([]);
+      expect(await alertOutbox.countStuck(retryAtMs - 1)).toBe(0);
+      expect(await alertOutbox.countStuck(retryAtMs)).toBe(1);
+      const failed = { state: "failed", dueMs: undefined, failingSinceMs: NOW, disables: false } as const;
+      expect(await answered(retryAtMs + 5, failed)).toEqual(["ops msg_1 2"]);
+      expect(await alertOutbox.countStuck(retryAtMs + 4)).toBe(0);
+      expect(await alertOutbox.countStuck(retryAtMs + 5)).toBe(1);
+    });
+
+    test("a channel whose messages are claimed, and never answered for, is stuck", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alertOutbox } = store;
+      await putChannel(store, someChannel());
+      await say(store, "msg_1");
+      expect(await alertOutbox.claim("ins_1", NOW + 60, NOW + 120, 10, [])).toHaveLength(1);
+      expect(await alertOutbox.countStuck(NOW + 60)).toBe(1);
     });
 
     test("a message is claimed by one instance, again after its time, and in order for a group", async () => {

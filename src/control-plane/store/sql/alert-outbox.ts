@@ -68,19 +68,44 @@ const ENQUEUE = /* sql */ `
   ON CONFLICT (account_id, channel, message_id) DO NOTHING`;
 const DELIVERY_COLUMNS =
   "id, account_id, channel, group_id, message_id, message, state, attempts, created_at_ms, due_ms, answered_at_ms, answer";
-const claimSql = ({ jsonTexts }: Dialect): string => /* sql */ `
-  UPDATE alert_deliveries SET claimed_by = ?1, claimed_until_ms = CAST(?3 AS BIGINT), attempts = attempts + 1
-  WHERE state = 'waiting' AND claimed_until_ms <= CAST(?2 AS BIGINT) AND id IN (
-    SELECT min(d.id) FROM alert_deliveries d
-    WHERE d.state = 'waiting' AND d.due_ms <= CAST(?2 AS BIGINT) AND d.claimed_until_ms <= CAST(?2 AS BIGINT)
-      AND d.account_id || ' ' || d.channel NOT IN ${jsonTexts("?5")}
+/**
+ * Returns the part of a query that has a group of rows for each channel: its messages that may be sent at a time. One waits for those
+ * of its group before it, and all wait while the channel has had as many as it gets in an hour. What claims messages and what counts
+ * the stuck ones share it, so that nothing counts as stuck that is held back.
+ * @param at parameter with the time
+ * @param hourAgo parameter with an hour before it
+ * @param also another condition of the rows
+ */
+const sendableAt = (at: string, hourAgo: string, also: string): string => /* sql */ `
+    FROM alert_deliveries d
+    WHERE d.state = 'waiting' AND d.due_ms <= CAST(${at} AS BIGINT) AND ${also}
       AND NOT EXISTS (SELECT 1 FROM alert_deliveries e WHERE e.account_id = d.account_id AND e.channel = d.channel
         AND e.state = 'waiting' AND e.group_id = d.group_id AND e.id < d.id)
     GROUP BY d.account_id, d.channel
     HAVING (SELECT count(*) FROM alert_deliveries s WHERE s.account_id = d.account_id AND s.channel = d.channel
-      AND s.answered_at_ms > CAST(?6 AS BIGINT)) < ${MAX_MESSAGES_PER_HOUR}
+      AND s.answered_at_ms > CAST(${hourAgo} AS BIGINT)) < ${MAX_MESSAGES_PER_HOUR}`;
+const claimSql = ({ jsonTexts }: Dialect): string => /* sql */ `
+  UPDATE alert_deliveries SET claimed_by = ?1, claimed_until_ms = CAST(?3 AS BIGINT), attempts = attempts + 1
+  WHERE state = 'waiting' AND claimed_until_ms <= CAST(?2 AS BIGINT) AND id IN (
+    SELECT min(d.id) ${sendableAt(
+      "?2",
+      "?6",
+      `d.claimed_until_ms <= CAST(?2 AS BIGINT) AND d.account_id || ' ' || d.channel NOT IN ${jsonTexts("?5")}`,
+    )}
     ORDER BY min(d.due_ms) LIMIT ?4)
   RETURNING ${DELIVERY_COLUMNS}`;
+/**
+ * Looks at the past: what may be sent since this moment only has not waited yet. Without an answer since then, what could be sent
+ * then could be all the time. What is claimed counts, too: its senders may die one after the other.
+ */
+const COUNT_STUCK = /* sql */ `
+  SELECT count(*) AS stuck FROM (
+    SELECT min(d.id) AS id ${sendableAt(
+      "?1",
+      "?2",
+      `NOT EXISTS (SELECT 1 FROM alert_deliveries n WHERE n.account_id = d.account_id AND n.channel = d.channel
+        AND n.answered_at_ms > CAST(?1 AS BIGINT))`,
+    )}) c`;
 const FINISH = /* sql */ `
   UPDATE alert_deliveries SET state = ?, due_ms = CAST(coalesce(CAST(? AS BIGINT), due_ms) AS BIGINT), answer = ?, answered_at_ms = ?,
     claimed_by = NULL, claimed_until_ms = 0
@@ -94,11 +119,6 @@ const HOUR_MS = 3_600_000;
 export const FAIL_WAITING = /* sql */ `
   UPDATE alert_deliveries SET state = 'failed', answer = ?, claimed_by = NULL, claimed_until_ms = 0
   WHERE account_id = ? AND channel = ? AND state = 'waiting'`;
-const COUNT_STUCK = /* sql */ `
-  SELECT count(*) AS stuck FROM alert_deliveries d
-  WHERE d.state = 'waiting' AND d.due_ms < CAST(?1 AS BIGINT) AND NOT EXISTS (
-    SELECT 1 FROM alert_deliveries e WHERE e.account_id = d.account_id AND e.channel = d.channel
-      AND e.answered_at_ms > CAST(?1 AS BIGINT))`;
 const LIST = `SELECT ${DELIVERY_COLUMNS} FROM alert_deliveries WHERE account_id = ?1 AND id < CAST(?2 AS BIGINT)`;
 const REMOVE_DELIVERIES = /* sql */ `
   DELETE FROM alert_deliveries WHERE id IN (
@@ -265,8 +285,9 @@ export class SqlAlertOutboxStore implements AlertOutboxStore {
     return (await this.#executor.all<DeliveryRow>(sql, values)).map(toDelivery);
   }
 
-  async countStuck(dueBeforeMs: number): Promise<number> {
-    return (await this.#executor.one<{ readonly stuck: number }>(COUNT_STUCK, [dueBeforeMs]))?.stuck ?? 0;
+  async countStuck(sinceMs: number): Promise<number> {
+    const values = [sinceMs, sinceMs - HOUR_MS];
+    return (await this.#executor.one<{ readonly stuck: number }>(COUNT_STUCK, values))?.stuck ?? 0;
   }
 
   async removeOld(beforeMs: number, limit: number): Promise<boolean> {

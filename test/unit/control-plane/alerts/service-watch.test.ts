@@ -12,7 +12,7 @@ const MINUTE = 60_000;
 async function rig(fields: Partial<ServiceWatchOptions> = {}) {
   const clock = new FakeClock();
   const troubles = new Map<string, ServiceTrouble>();
-  const state = { freeBytes: 50 * GIB, stuck: 0, dueBeforeMs: 0, endsAtMs: undefined as number | undefined, asked: 0 };
+  const state = { freeBytes: 50 * GIB, stuck: 0, stuckSinceMs: 0, endsAtMs: undefined as number | undefined, asked: 0 };
   const store = {
     isShared: false,
     leases: {},
@@ -21,8 +21,8 @@ async function rig(fields: Partial<ServiceWatchOptions> = {}) {
       endTrouble: async ({ condition }: Pick<ServiceTrouble, "condition">) => void troubles.delete(condition),
     },
     alertOutbox: {
-      countStuck: async (dueBeforeMs: number) => {
-        state.dueBeforeMs = dueBeforeMs;
+      countStuck: async (sinceMs: number) => {
+        state.stuckSinceMs = sinceMs;
         return state.stuck;
       },
     },
@@ -57,7 +57,7 @@ test("what is the matter is noted while it is, until a time after the next look,
   expect(r.held()).toEqual(["messages_stuck", "service_disk_low"]);
   const { accountId, subject, untilMs = 0 } = r.troubles.get("service_disk_low") ?? {};
   expect([accountId, subject?.name, untilMs - r.clock.now() > MINUTE]).toEqual(["acc_1", "data directory", true]);
-  expect(r.clock.now() - r.state.dueBeforeMs).toBe(15 * MINUTE);
+  expect(r.clock.now() - r.state.stuckSinceMs).toBe(15 * MINUTE);
   r.state.freeBytes = 50 * GIB;
   r.state.stuck = 0;
   await r.clock.advance(MINUTE);
