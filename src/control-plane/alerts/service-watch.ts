@@ -8,6 +8,7 @@ import { LeasedLoop } from "../instances/leased-loop.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import { SharedRole } from "../instances/shared-role.ts";
 import type { Store } from "../store/store.ts";
+import { logStoreError } from "../store/unavailable.ts";
 import { readCertificateEnd } from "./certificate-end.ts";
 
 const LEASE = "service-watch";
@@ -19,6 +20,7 @@ const CERTIFICATE_INTERVAL_MS = 3_600_000;
 const CERTIFICATE_TIMEOUT_MS = 10_000;
 /** Messages are sent within seconds, unless a pause between two attempts is on. */
 const STUCK_MS = 15 * 60_000;
+const FAILURE = "cannot look at the service itself; trying again";
 
 export interface ServiceWatchOptions {
   readonly store: Pick<Store, "isShared" | "leases" | "alerts" | "alertOutbox">;
@@ -41,6 +43,8 @@ export class ServiceWatch implements AsyncDisposable {
   readonly #role: SharedRole;
   readonly #loop: LeasedLoop;
   #certificateDueMs = 0;
+  /** As it was read last. */
+  #certificateEndsAtMs: number | undefined;
 
   constructor(options: ServiceWatchOptions) {
     const { clock, logger } = options;
@@ -51,7 +55,7 @@ export class ServiceWatch implements AsyncDisposable {
       clock,
       logger,
       pauseMs: () => LOOK_INTERVAL_MS,
-      failureMessage: "cannot look at the service itself; trying again",
+      failureMessage: FAILURE,
       work: (signal) => this.#look(signal),
     });
   }
@@ -62,10 +66,19 @@ export class ServiceWatch implements AsyncDisposable {
 
   async #look(signal: AbortSignal): Promise<boolean> {
     if (!(await this.#role.acquire())) return false;
-    await this.#lookAtDisk();
-    await this.#lookAtMessages();
-    await this.#lookAtCertificate(signal);
+    await this.#try("disk", signal, () => this.#lookAtDisk());
+    await this.#try("messages", signal, () => this.#lookAtMessages());
+    await this.#try("certificate", signal, () => this.#lookAtCertificate(signal));
     return false;
+  }
+
+  /** A disk that cannot be looked at, for instance, must not hide what is the matter with the rest. */
+  async #try(subject: string, signal: AbortSignal, look: () => Promise<void>): Promise<void> {
+    try {
+      await look();
+    } catch (error) {
+      if (!signal.aborted) logStoreError(this.#options.logger, error, { subject }, FAILURE);
+    }
   }
 
   async #lookAtDisk(): Promise<void> {
@@ -90,7 +103,9 @@ export class ServiceWatch implements AsyncDisposable {
     // A certificate for a number is the proxy's own.
     if (isIP(url.hostname.replace(/^\[|\]$/g, "")) !== 0) return;
     using limit = deadline(clock, CERTIFICATE_TIMEOUT_MS, signal);
-    const endsAtMs = await read(url, limit.signal);
+    // While it cannot be read, the last known end holds: the trouble would lapse as if it were over.
+    const endsAtMs = (await read(url, limit.signal)) ?? this.#certificateEndsAtMs;
+    this.#certificateEndsAtMs = endsAtMs;
     this.#certificateDueMs = nowMs + CERTIFICATE_INTERVAL_MS;
     if (endsAtMs === undefined) return;
     const subject = { id: url.host, name: url.host };

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { ServiceWatch, type ServiceWatchOptions } from "../../../../src/control-plane/alerts/service-watch.ts";
 import type { ServiceTrouble } from "../../../../src/control-plane/store/alerts.ts";
 import { createLogger } from "../../../../src/lib/logger.ts";
+import { captureLogText } from "../../../support/captured-log.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 
 const GIB = 1024 ** 3;
@@ -64,7 +65,7 @@ test("what is the matter is noted while it is, until a time after the next look,
   expect(r.held()).toEqual([]);
 });
 
-test("the certificate is looked at once an hour; one that cannot be read says nothing", async () => {
+test("the certificate is looked at once an hour; one that was never read says nothing", async () => {
   await using r = await rig();
   await r.clock.advance(MINUTE);
   r.state.endsAtMs = r.clock.now() + 3 * DAY_MS;
@@ -77,6 +78,30 @@ test("the certificate is looked at once an hour; one that cannot be read says no
   r.state.endsAtMs = r.clock.now() + 90 * DAY_MS;
   await r.clock.advance(60 * MINUTE);
   expect([r.held(), r.state.asked]).toEqual([[], 3]);
+});
+
+test("while the certificate cannot be read, the end that was read last is what counts", async () => {
+  await using r = await rig();
+  r.state.endsAtMs = r.clock.now() + 14.5 * DAY_MS;
+  await r.clock.advance(60 * MINUTE);
+  expect(r.held()).toEqual([]);
+  r.state.endsAtMs = undefined;
+  for (let hour = 0; hour < 24; hour++) await r.clock.advance(60 * MINUTE);
+  expect(r.held()).toEqual(["tls_expiring"]);
+  expect((r.troubles.get("tls_expiring")?.untilMs ?? 0) > r.clock.now()).toBe(true);
+  r.state.endsAtMs = r.clock.now() + 90 * DAY_MS;
+  await r.clock.advance(60 * MINUTE);
+  expect(r.held()).toEqual([]);
+});
+
+test("a look that fails keeps no other from being taken", async () => {
+  const log = captureLogText();
+  await using r = await rig({ readDisk: () => Promise.reject(new Error("EIO")), logger: log.logger });
+  r.state.stuck = 3;
+  r.state.endsAtMs = r.clock.now() + 3 * DAY_MS;
+  await r.clock.advance(MINUTE);
+  expect(r.held()).toEqual(["messages_stuck", "tls_expiring"]);
+  expect(log.text()).toContain("EIO");
 });
 
 test.each(["http://control.example.com", "https://192.0.2.7", undefined])(
