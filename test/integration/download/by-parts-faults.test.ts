@@ -273,7 +273,9 @@ describe("layers from parts, where something is wrong", () => {
     const other = await rig.push(second, "3");
     const [one, two] = await Promise.all([rig.download(at(rig.registry.host)), rig.download(other)]);
     await expectOnDevice(other);
-    expect(one.result.received + two.result.received).toBeLessThan(one.price * 1.02);
+    // Which of them is priced last finds less to fetch, or nothing.
+    const price = Math.max(one.price, two.price);
+    expect(one.result.received + two.result.received).toBeLessThan(price * 1.02);
   });
 
   const request = async (reference: string) => {
