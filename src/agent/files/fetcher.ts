@@ -68,7 +68,7 @@ export class FileFetcher {
    */
   async fetch(request: FetchRequest): Promise<readonly EventContent[]> {
     const { record, emit, signal: cancelled } = request;
-    const missing = this.#missing(record);
+    const missing = (record.fetches ?? []).filter((each) => this.#isMissing(record, each));
     if (missing.length === 0) return [];
     await this.#requireSpace(missing);
     const { gate, pullSlots, clock, logger } = this.#options;
@@ -124,13 +124,16 @@ export class FileFetcher {
     ];
   }
 
-  /** What another deployment has brought meanwhile is not fetched again. Error: `FilesNotPlaced`, if it is no directory here. */
-  #missing({ fetches = [], spec }: FetchRequest["record"]): FileFetch[] {
-    return fetches.filter(({ sha256 }) => {
-      const content = this.#options.store.fileContent(sha256);
-      if (content) requireArchives(spec, sha256, content);
-      return content === undefined;
-    });
+  /**
+   * Whether the device does not have a content yet: what another deployment has brought meanwhile is not fetched again. Error:
+   * `FilesNotPlaced`, if that is no directory here, or has not the size by which the request was counted.
+   */
+  #isMissing({ spec }: FetchRequest["record"], fetch: FileFetch): boolean {
+    const content = this.#options.store.fileContent(fetch.sha256);
+    if (content === undefined) return true;
+    if (content.length !== fetch.size) throw otherContent(fetch);
+    requireArchives(spec, fetch.sha256, content);
+    return false;
   }
 
   #limitsOf({ options }: FetchRequest["record"]): CostLimits {
@@ -152,10 +155,10 @@ export class FileFetcher {
   }
 
   /** Stores a content that is what the request said. Error: `FilesNotPlaced` for any other. */
-  #store({ spec }: FetchRequest["record"], { sha256, size }: FileFetch, packed: Buffer): void {
+  #store({ spec }: FetchRequest["record"], fetch: FileFetch, packed: Buffer): void {
+    const { sha256, size } = fetch;
     const content = unpackContent(packed, size);
-    if (!(content instanceof Uint8Array) || !isContentOf({ size, sha256 }, content))
-      throw notFetched(`an upload does not unpack to the ${size} bytes with the SHA-256 ${sha256}`);
+    if (!(content instanceof Uint8Array) || !isContentOf({ size, sha256 }, content)) throw otherContent(fetch);
     requireArchives(spec, sha256, content);
     this.#options.store.save({ fileContents: new Map([[sha256, content]]) });
   }
@@ -180,6 +183,10 @@ function toFetchError(error: unknown): unknown {
     return notFetched("the service does not have them for this device any more", error);
   if (!(error instanceof RegistryError || error instanceof DownloadError)) return error;
   return notFetched(`they cannot be fetched from the service (${error.message})`, error);
+}
+
+function otherContent({ sha256, size }: FileFetch): EdgeError {
+  return notFetched(`an upload does not unpack to the ${size} bytes with the SHA-256 ${sha256}`);
 }
 
 function notFetched(reason: string, cause?: RegistryError | DownloadError): EdgeError {

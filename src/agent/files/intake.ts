@@ -3,7 +3,7 @@ import { gunzipSync } from "node:zlib";
 import { DirectoryArchiveError, readDirectoryArchive } from "../../lib/directory-archive.ts";
 import type { AppFile, StoredFile } from "../../protocol/apps/app-files.ts";
 import type { EdgeError } from "../../protocol/errors/errors.ts";
-import type { FileUpload } from "../../protocol/apps/uploads.ts";
+import { type FileUpload, isSameUpload, OTHER_UPLOAD } from "../../protocol/apps/uploads.ts";
 import { normalizePath } from "../../protocol/values/normalize-path.ts";
 import { invalidRequest, type RequestIssue } from "../../protocol/errors/request-error.ts";
 import { contentId, DEFAULT_FILES_BYTES, describeFile, type ContentKey } from "../core/app/files.ts";
@@ -39,7 +39,7 @@ export class FileIntake {
 
   /**
    * Error: `InvalidRequest` for a file without a content that the app does not have, for one that cannot be unpacked or
-   * is no archive of a directory, and for too many bytes, of which no more are unpacked.
+   * is no archive of a directory, for a content with two uploads, and for too many bytes, of which no more are unpacked.
    */
   readonly take = (
     requested: readonly AppFile[],
@@ -50,9 +50,11 @@ export class FileIntake {
     for (const [index, file] of requested.entries()) {
       const before = current.find(({ target }) => target === normalizePath(file.target));
       if (file.upload !== undefined) {
-        taken.push(this.#takeUpload(file, file.sha256 ?? "", file.upload));
-        const known = file.directory === true ? this.#contents.get(file.sha256 ?? "") : undefined;
-        const problem = known && archiveProblem(known);
+        const hash = file.sha256 ?? "";
+        const stored = this.#takeUpload(file, hash, file.upload);
+        if (stored) taken.push(stored);
+        const known = file.directory === true ? this.#contents.get(hash) : undefined;
+        const problem = stored ? known && archiveProblem(known) : OTHER_UPLOAD;
         if (problem !== undefined) issues.push({ path: `files[${index}].upload`, reason: problem });
         if (this.#bytes > this.#maxBytes)
           return invalidRequest([{ path: "files", reason: tooLargeHere(this.#maxBytes) }]);
@@ -80,11 +82,17 @@ export class FileIntake {
     return issues.length > 0 ? invalidRequest(issues) : taken;
   };
 
-  /** The content is fetched if no file of any app on the device has it. */
-  #takeUpload(file: AppFile, hash: string, { sha256: packed, bytes, size }: FileUpload): StoredFile {
+  /**
+   * The content is fetched if no file of any app on the device has it. `undefined`: another file of the request, also of another
+   * app, names another size or upload for it. What is fetched is verified against one size, so all files have to be counted by it.
+   */
+  #takeUpload(file: AppFile, hash: string, upload: FileUpload): StoredFile | undefined {
+    const { sha256: packed, bytes, size } = upload;
     const content = this.#contents.get(hash) ?? this.#store.fileContent(hash);
     this.#bytes += content?.length ?? size;
     if (content) return describeFile(wantedOf(file), this.#keep(content, false, undefined));
+    const known = this.#fetches.get(hash);
+    if (known && !isSameUpload({ ...known.upload, size: known.size }, upload)) return undefined;
     this.#fetches.set(hash, { sha256: hash, size, upload: { sha256: packed, bytes } });
     return describeFile(wantedOf(file), { size, sha256: hash });
   }

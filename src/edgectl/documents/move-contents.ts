@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import type { AppFile } from "../../protocol/apps/app-files.ts";
+import type { FileUpload } from "../../protocol/apps/uploads.ts";
 import { MAX_APP_REQUEST_BYTES, MAX_APPLY_BYTES } from "../../protocol/limits.ts";
 import { contentOf } from "./file-content.ts";
 
@@ -25,6 +26,8 @@ export interface MovedContents<T> {
  */
 export function moveContents<T extends Body>(body: T): MovedContents<T> {
   const uploads = new Map<string, Buffer>();
+  /** By the hash of the content: the service takes one for each. Files may have it packed in several ways. */
+  const named = new Map<string, FileUpload>();
   const maxBytes = ("apps" in body ? MAX_APPLY_BYTES : MAX_APP_REQUEST_BYTES) - MARGIN_BYTES;
   let bytes = Buffer.byteLength(JSON.stringify(body));
   if (bytes <= maxBytes) return { body, uploads };
@@ -34,10 +37,15 @@ export function moveContents<T extends Body>(body: T): MovedContents<T> {
     if (bytes <= maxBytes) break;
     const { content: _text, content_base64: _base64, content_gzip: gzip, ...rest } = file;
     const content = contentOf(file);
-    const packed = gzip === undefined ? gzipSync(content, { level: 9 }) : Buffer.from(gzip, "base64");
-    const upload = { sha256: sha256(packed), bytes: packed.length, size: content.length };
-    const short = { ...rest, sha256: sha256(content), upload };
-    uploads.set(upload.sha256, packed);
+    const hash = sha256(content);
+    let upload = named.get(hash);
+    if (!upload) {
+      const packed = gzip === undefined ? gzipSync(content, { level: 9 }) : Buffer.from(gzip, "base64");
+      upload = { sha256: sha256(packed), bytes: packed.length, size: content.length };
+      uploads.set(upload.sha256, packed);
+      named.set(hash, upload);
+    }
+    const short = { ...rest, sha256: hash, upload };
     moved.set(file, short);
     bytes -= Buffer.byteLength(JSON.stringify(file)) - Buffer.byteLength(JSON.stringify(short));
   }

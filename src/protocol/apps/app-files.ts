@@ -3,7 +3,7 @@ import { absolutePath } from "./app-fields.ts";
 import { MAX_APP_FILES, MAX_APP_FILES_BYTES, MAX_APPLY_BYTES } from "../limits.ts";
 import { normalizePath } from "../values/normalize-path.ts";
 import type { RequestIssue } from "../errors/request-error.ts";
-import { fileUploadSchema } from "./uploads.ts";
+import { type FileUpload, fileUploadSchema, isSameUpload, OTHER_UPLOAD } from "./uploads.ts";
 import { utf8ByteLength } from "../values/utf8-byte-length.ts";
 
 /*
@@ -87,7 +87,7 @@ const knownHash = z
 const upload = fileUploadSchema.meta({
   description:
     "Where the device gets the content if it does not have the one of `sha256`, which must be given too: an upload of the account, by " +
-    "`PUT /v1/uploads/{sha256}/pieces/{number}`, compressed with gzip. Not of a secret.",
+    "`PUT /v1/uploads/{sha256}/pieces/{number}`, compressed with gzip. The same one for all files with this `sha256`. Not of a secret.",
 });
 
 /** A file as a request has it. */
@@ -184,16 +184,20 @@ interface Issue {
 }
 
 function findContentIssues(files: readonly AppFile[], mustHaveContent: boolean): Issue[] {
+  const uploads = new Map<string, FileUpload>();
   const issues: Issue[] = files.flatMap((file, index) => {
     const [first, second] = [...CONTENT_FIELDS, "sha256" as const].filter((field) => file[field] !== undefined);
     if (second !== undefined)
       return [{ path: [index, second], reason: `must not be given together with \`${first}\`` }];
     if (first === "sha256" && file.secret === true)
       return [{ path: [index, "sha256"], reason: "cannot be given of a secret; leave it out to keep the content" }];
-    if (file.upload !== undefined)
-      return first === "sha256"
-        ? []
-        : [{ path: [index, "upload"], reason: "needs the `sha256` of the content, and no content" }];
+    if (file.upload !== undefined) {
+      const path = [index, "upload"];
+      if (file.sha256 === undefined) return [{ path, reason: "needs the `sha256` of the content, and no content" }];
+      const known = uploads.get(file.sha256) ?? file.upload;
+      uploads.set(file.sha256, known);
+      return isSameUpload(known, file.upload) ? [] : [{ path, reason: OTHER_UPLOAD }];
+    }
     if (!mustHaveContent || (first !== undefined && first !== "sha256")) return [];
     return [{ path: [index, "content"], reason: "is missing; give `content`, `content_base64` or `content_gzip`" }];
   });

@@ -35,6 +35,13 @@ export const fileUploadSchema = z
   .meta({ id: "FileUpload" });
 export type FileUpload = z.output<typeof fileUploadSchema>;
 
+/** Says that one content is named with two uploads, of which a device could fetch and count only one. */
+export const OTHER_UPLOAD = "is not the one that another file with the same `sha256` has";
+
+export function isSameUpload(one: FileUpload, other: FileUpload): boolean {
+  return one.sha256 === other.sha256 && one.bytes === other.bytes && one.size === other.size;
+}
+
 /** One piece of an upload, as a request has it. */
 export const uploadPieceSchema = z
   .strictObject({

@@ -8,6 +8,8 @@ import type { RequestIssue } from "../../../src/protocol/errors/request-error.ts
 
 const FILE = { target: "/etc/app.conf", content: "a" };
 const MAX = 16 * 1024 * 1024;
+const HASH = "a".repeat(64);
+const UPLOAD = { sha256: "b".repeat(64), bytes: 100, size: 1_000 };
 const gzip = (bytes: Buffer): string => gzipSync(bytes).toString("base64");
 
 function issuesOf(files: unknown, more: object = {}): RequestIssue[] {
@@ -23,6 +25,14 @@ describe("files of a request", () => {
     ["text as large as a request", [{ target: "/a", content: "x".repeat(768 * 1024) }]],
     ["16 MiB, packed", [{ target: "/a", content_gzip: gzip(Buffer.alloc(MAX)) }]],
     ["a directory", [{ ...FILE, target: "/etc/app", directory: true }]],
+    [
+      "one upload in several places",
+      [
+        { target: "/a", sha256: HASH, upload: UPLOAD },
+        { target: "/b", sha256: HASH, upload: UPLOAD },
+        { target: "/c", sha256: "c".repeat(64), upload: { ...UPLOAD, size: 0 } },
+      ],
+    ],
     ["64 of them", Array.from({ length: 64 }, (_, index) => ({ target: `/f/${index}`, content: "" }))],
     [
       "targets with one beginning",
@@ -60,6 +70,19 @@ describe("files of a request", () => {
         { target: "/a", content_gzip: gzip(Buffer.alloc(MAX)) },
         { target: "/b", content: "x" },
       ],
+      "files",
+    ],
+    ...[{ sha256: HASH }, { bytes: 101 }, { size: 0 }].map((other): [string, object[], string] => [
+      `one content with another upload: ${Object.keys(other)[0]}`,
+      [
+        { target: "/a", sha256: HASH, upload: UPLOAD },
+        { target: "/b", sha256: HASH, upload: { ...UPLOAD, ...other } },
+      ],
+      "files[1].upload",
+    ]),
+    [
+      "one byte too much of one upload in several places",
+      ["/a", "/b", "/c"].map((target) => ({ target, sha256: HASH, upload: { ...UPLOAD, size: MAX / 2 } })),
       "files",
     ],
     ["more text than a request has", [{ target: "/a", content: "x".repeat(768 * 1024 + 1) }], "files[0].content"],

@@ -147,6 +147,55 @@ describe("a file whose content is an upload", () => {
     expect(rig.uploads.fetched).toEqual([]);
   });
 
+  const large = someUpload(Buffer.alloc(65_536));
+  const { file: named } = large;
+  it.each([
+    ["another size", { ...named.upload, size: 0 }],
+    ["another upload", { ...named.upload, sha256: "0".repeat(64) }],
+    ["another size of the upload", { ...named.upload, bytes: named.upload.bytes + 1 }],
+  ])("is refused if files with one hash have %s, in one app and in a group", async (_what, upload) => {
+    const rig = await newRig({ policy: { ...POLICY, max_files_bytes: 1024 * 1024 } });
+    rig.uploads.add(large);
+    const other = { ...named, target: "/other", upload };
+    const refusal = {
+      code: "InvalidRequest",
+      message: expect.stringContaining("another file with the same `sha256` has") as string,
+    };
+    for (const [index, files] of [
+      [other, named],
+      [named, other],
+    ].entries()) {
+      expect(await deployed(rig, `d${index}`, "app", files)).toMatchObject(refusal);
+      const apps = files.map((file, at) => ({ app: { name: `app-${at}`, image: IMAGE, files: [file] } }));
+      rig.deployments.apply(`g${index}`, { project: "line", apps });
+      expect(await rig.untilEnd(`g${index}`)).toMatchObject(refusal);
+    }
+    expect(rig.uploads.fetched).toEqual([]);
+  });
+
+  it("counts towards the device's bound as often as it is named", async () => {
+    const rig = await newRig({ policy: { ...POLICY, max_files_bytes: 131_072 } });
+    rig.uploads.add(large);
+    const files = ["/a", "/b", "/c"].map((target) => someUpload(large.content, target).file);
+    expect(await deployed(rig, "d1", "app", files)).toMatchObject({
+      code: "InvalidRequest",
+      message: expect.stringContaining("policy.max_files_bytes") as string,
+    });
+    expect(await deployed(rig, "d2", "app", files.slice(1))).toMatchObject({ status: "Success" });
+  });
+
+  it("is not placed if what brought the content meanwhile shows that it has another size", async () => {
+    const rig = await newRig();
+    const file = { ...named, upload: { ...named.upload, size: 0 } };
+    // The content comes with another file of the request, as it might with another app.
+    const files = [
+      { ...file, target: "/a" },
+      { target: "/b", content: large.content.toString() },
+    ];
+    expect(await deployed(rig, "d1", "app", files)).toMatchObject({ code: "FilesNotPlaced" });
+    expect(rig.engine.container("app")).toBeUndefined();
+  });
+
   it("needs its disk space in the state directory", async () => {
     const rig = await newRig();
     rig.host.free = 15 * 1024 * 1024;

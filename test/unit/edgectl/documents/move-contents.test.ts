@@ -1,8 +1,9 @@
-import { gunzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { expect, it } from "vitest";
 import { contentFields } from "../../../../src/edgectl/documents/file-content.ts";
 import { moveContents } from "../../../../src/edgectl/documents/move-contents.ts";
 import type { AppFile } from "../../../../src/protocol/apps/app-files.ts";
+import { parseNewAppSpec } from "../../../../src/protocol/apps/app-spec.ts";
 import { MAX_APP_REQUEST_BYTES, MAX_APPLY_BYTES } from "../../../../src/protocol/limits.ts";
 import { noise, sha256Of } from "../../../support/uploads/upload.ts";
 
@@ -64,4 +65,17 @@ it("secrets stay in the request, and so does what is no list of files", () => {
   expect(moveContents(body)).toEqual({ body, uploads: new Map() });
   const odd = { apps: [null, { app: 1 }, { app: { files: { a: noise(900 * KIB).toString("hex") } } }] };
   expect(moveContents(odd)).toEqual({ body: odd, uploads: new Map() });
+});
+
+it("a content that is packed in two ways becomes one upload: the service takes no other", () => {
+  const content = Buffer.from(noise(600 * KIB).toString("hex"));
+  const gzip = (level: number): string => gzipSync(content, { level }).toString("base64");
+  const files = [1, 9].map((level) => ({ target: `/${level}`, content_gzip: gzip(level) }));
+  const { body, uploads } = moveContents({
+    name: "app",
+    image: "app:1",
+    files: [...files, file("/other", noise(100))],
+  });
+  expect(uploads.size).toBe(1);
+  expect(parseNewAppSpec(body)).toMatchObject({ ok: true });
 });
