@@ -122,6 +122,8 @@ export class AgentRig implements AsyncDisposable {
   readonly ledger = new CountingLedger();
   /** Of runs that begin from now on. */
   gate: PullGate = OPEN_GATE;
+  /** Downloads at the same time, of runs that begin from now on. */
+  pullSlots = 2;
   /** Its partial downloads survive `restart`, as files on disk do. */
   readonly downloader = new FakeDownloader(this.engine, this.clock);
   /** What the service has for the device. */
@@ -205,7 +207,7 @@ export class AgentRig implements AsyncDisposable {
       dataRoot: async (signal) => (await this.engine.info(signal)).dataRoot,
       maxLayers: async () => this.engine.engineInfo.maxLayers,
       downloader: this.downloader,
-      pullSlots: new Semaphore(2),
+      pullSlots: new Semaphore(this.pullSlots),
       gate: this.gate,
       ledger: this.ledger,
     } satisfies ImageServices;

@@ -80,11 +80,13 @@ export class FileFetcher {
     using slot = await PullSlot.acquire(pullSlots, clock, signal);
     const owner = { app: record.app, deployment: record.id };
     const reporter = new PullReporter({ clock, logger }, { what: "files", owner, emit });
+    /** Bytes that are fetched here: what another deployment brings meanwhile is not counted against the limits of this one. */
+    let total = cost.downloadBytes;
     /** What the contents before have come to. */
     let before: TransferProgress = { done: 0, total: 0, received: 0, cuts: 0 };
     const inAll = (now: TransferProgress): TransferProgress => ({
       done: before.done + now.done,
-      total: cost.downloadBytes,
+      total,
       received: before.received + now.received,
       cuts: before.cuts + now.cuts,
     });
@@ -92,6 +94,11 @@ export class FileFetcher {
     const { registry, repository, auth } = this.#options.locate();
     for (const fetch of missing) {
       const { sha256, bytes: size } = fetch.upload;
+      // The data budget and a slot may have taken days.
+      if (!this.#isMissing(record, fetch)) {
+        total -= size;
+        continue;
+      }
       const download = {
         image: { registry, repository },
         blob: { mediaType: "application/gzip", digest: `sha256:${sha256}`, size },
@@ -115,6 +122,7 @@ export class FileFetcher {
         throw toFetchError(error);
       }
     }
+    if (total === 0) return [];
     const { received, cuts } = before;
     return [
       {

@@ -77,6 +77,45 @@ describe("a file whose content is an upload", () => {
     expect(rig.uploads.fetched).toEqual([upload.sha256]);
   });
 
+  it("is fetched once for apps that wait for each other", async () => {
+    const rig = await newRig();
+    rig.pullSlots = 1;
+    await rig.restart();
+    const [shared, own] = [someUpload(noise(20_000)), someUpload(noise(20_000, "own"), "/own")];
+    for (const upload of [shared, own]) rig.uploads.add(upload);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    rig.uploads.hold = promise;
+    const ids = ["one", "two", "three", "four"];
+    for (const name of ids) {
+      const files = name === "four" ? [shared.file, own.file] : [shared.file];
+      rig.deployments.deploy(name, { name, image: IMAGE, files });
+    }
+    await waitFor("all to wait for the first one", () =>
+      ids.slice(1).every((id) => rig.last(id)?.message === "Waiting for another download to finish."),
+    );
+    resolve();
+    for (const id of ids) expect(await rig.untilEnd(id)).toMatchObject({ status: "Success" });
+    expect(rig.uploads.fetched).toEqual([shared.sha256, own.sha256]);
+  });
+
+  it("that another app has brought meanwhile has to be a directory where it is one", async () => {
+    const rig = await newRig();
+    rig.pullSlots = 1;
+    await rig.restart();
+    const upload = someUpload(noise(20_000));
+    rig.uploads.add(upload);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    rig.uploads.hold = promise;
+    rig.deployments.deploy("d1", { name: "one", image: IMAGE, files: [upload.file] });
+    await waitFor("the download to begin", () => rig.uploads.fetched.length === 1);
+    rig.deployments.deploy("d2", { name: "two", image: IMAGE, files: [{ ...upload.file, directory: true }] });
+    await waitFor("the other to wait", () => rig.last("d2")?.message.startsWith("Waiting for") === true);
+    resolve();
+    expect(await rig.untilEnd("d1")).toMatchObject({ status: "Success" });
+    expect(await rig.untilEnd("d2")).toMatchObject({ code: "FilesNotPlaced" });
+    expect(rig.uploads.fetched).toHaveLength(1);
+  });
+
   it("is fetched once for the apps of one group, and counts once in its price", async () => {
     const rig = await newRig();
     const upload = someUpload(noise(20_000));
