@@ -46,7 +46,8 @@ const OWN: Readonly<Record<string, string>> = {
   "src/control-plane/sim-operator/emnify/emnify-operator.ts": "a part of a token, which has no more than 64 KiB",
   "src/control-plane/api/docs/prune-components.ts": "a copy of a value",
   "src/control-plane/api/idempotent-requests.ts": "a response of the service, which it has encrypted itself",
-  "src/edgectl/documents/file-content.ts": "a content that edgectl has packed",
+  "src/edgectl/documents/file-content.ts":
+    "a content that edgectl has packed, or the person in a file of their own, unpacked to a bound",
   "src/edgectl/streams/upload.ts": "an archive that edgectl writes",
   "src/console/": "responses of the service to its own page, and what the person types",
 };
