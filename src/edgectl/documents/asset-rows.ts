@@ -65,7 +65,9 @@ export function readAssetRows(text: string, fileName: string): NewAsset[] {
 
 /** On standard input, and under any other name, the header tells: JSON and YAML have a colon where they name a field. */
 function isCsv(text: string, fileName: string): boolean {
-  return fileName.toLowerCase().endsWith(".csv") || /^[^:\n]*\bserial_number\b[^:\n]*$/m.test(headerOf(text));
+  if (fileName.toLowerCase().endsWith(".csv")) return true;
+  const header = headerOf(text);
+  return !header.includes(":") && /\bserial_number\b/.test(header);
 }
 
 /** The first line that is not empty. */

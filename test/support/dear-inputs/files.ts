@@ -193,8 +193,10 @@ export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
         "rows that are not valid": `serial_number,tags\n${"?,?\n".repeat(9_999)}`,
         "many tags": `serial_number,tags\na,${"a=b ".repeat(4_000)}`,
         "an open quote": `serial_number\n"${"a,".repeat(512 * 1023)}`,
+        "a header that is none": `${"serial_number ".repeat(74_000)}:`,
       }).map(([name, text]) => ({ name, bytes: Buffer.from(text) })),
-    run: (bytes) => readAssetRows(bytes.toString(), "assets.csv"),
+    // By its name it is CSV; on standard input the header tells.
+    run: (bytes) => each(["assets.csv", "standard input"], (fileName) => readAssetRows(bytes.toString(), fileName)),
   },
   {
     name: "env files",

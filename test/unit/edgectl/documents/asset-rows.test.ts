@@ -82,3 +82,10 @@ describe("what is wrong with a file is said by line", () => {
     expect(problemsOf(" ".repeat(1024 * 1024 + 1))).toBe("assets.csv is larger than 1 MiB.");
   });
 });
+
+test("what a file under another name is, is told in one pass over its header", () => {
+  // With a colon at its end, the header is none of CSV.
+  const text = `${"serial_number ".repeat(74_000)}:`;
+  expect(text.length).toBeGreaterThan(1_000_000);
+  expect(problemsOf(text, "standard input")).not.toEqual([]);
+});
