@@ -79,12 +79,17 @@ export function openStore({ directory, logger, trial, ...options }: OpenStoreOpt
   }
 }
 
-/** Throws a `StoreError` if what has the database's name is none that this user can open: no file, or one without permissions. */
+/**
+ * Throws a `StoreError` if what has the database's name is none that this user can open: no file, or one of this user without
+ * permissions, as an earlier version may leave. One of another user is a person's doing: the content is good, and `doctor` says
+ * what to do.
+ */
 function requireOwnFile(path: string): void {
   try {
-    const isFile = statSync(path, { throwIfNoEntry: false })?.isFile();
-    if (isFile === false || (isFile === undefined && lstatSync(path, { throwIfNoEntry: false })))
+    const facts = statSync(path, { throwIfNoEntry: false });
+    if (facts?.isFile() === false || (!facts && lstatSync(path, { throwIfNoEntry: false })))
       throw new StoreError("damaged", "the agent's store is no file");
+    if (facts?.uid !== process.getuid?.()) return;
     accessSync(path, constants.R_OK | constants.W_OK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
