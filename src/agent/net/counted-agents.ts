@@ -15,37 +15,35 @@ type OnConnection = (tcp: Socket) => void;
 
 type AgentOptions = Pick<HttpsAgentOptions, "keepAlive" | "timeout" | "checkServerIdentity">;
 
-/** An HTTP agent whose connections are counted. */
-export class CountedHttpAgent extends HttpAgent {
-  readonly #onConnection: OnConnection;
+/* Functions, not classes: a class that extends Node.js's would load its module with this one, at each start of the agent. */
 
-  constructor(options: Pick<AgentOptions, "keepAlive" | "timeout">, onConnection: OnConnection) {
-    super(options);
-    this.#onConnection = onConnection;
-  }
-
-  override createConnection(options: CountedOptions, done?: Done): undefined {
-    connectCounted(options, this.#onConnection, (error, tcp) => done?.(error, tcp));
-  }
+/** Creates an HTTP agent whose connections are counted. */
+export function countedHttpAgent(
+  options: Pick<AgentOptions, "keepAlive" | "timeout">,
+  onConnection: OnConnection,
+): HttpAgent {
+  const agent = new HttpAgent(options);
+  agent.createConnection = (options: CountedOptions, done?: Done) => {
+    connectCounted(options, onConnection, (error, tcp) => done?.(error, tcp));
+    return undefined;
+  };
+  return agent;
 }
 
-/** An HTTPS agent whose connections are counted with TLS, which a TLS socket does not count. */
-export class CountedHttpsAgent extends HttpsAgent {
-  readonly #onConnection: OnConnection;
-
-  constructor(options: AgentOptions, onConnection: OnConnection) {
-    super(options);
-    this.#onConnection = onConnection;
-  }
-
-  override createConnection(options: CountedOptions, done?: Done): undefined {
+/** Creates an HTTPS agent whose connections are counted with TLS, which a TLS socket does not count. */
+export function countedHttpsAgent(options: AgentOptions, onConnection: OnConnection): HttpsAgent {
+  const agent = new HttpsAgent(options);
+  const createTls = agent.createConnection.bind(agent);
+  agent.createConnection = (options: CountedOptions, done?: Done) => {
     // TLS begins once TCP is connected: Node.js replaces the handle while it tries one address after the other.
-    connectCounted(options, this.#onConnection, (error, tcp) => {
+    connectCounted(options, onConnection, (error, tcp) => {
       if (error) return done?.(error, tcp);
       const onTcp = { ...options, host: undefined, port: undefined, path: undefined, socket: tcp } as ClientRequestArgs;
-      done?.(null, super.createConnection(onTcp) as Duplex);
+      done?.(null, createTls(onTcp) as Duplex);
     });
-  }
+    return undefined;
+  };
+  return agent;
 }
 
 function connectCounted(

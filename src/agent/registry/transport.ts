@@ -1,5 +1,5 @@
-import { type IncomingMessage, request as httpRequest, type RequestOptions } from "node:http";
-import { request as httpsRequest } from "node:https";
+import { type Agent as HttpAgent, type IncomingMessage, request as httpRequest, type RequestOptions } from "node:http";
+import { type Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { Socket } from "node:net";
 import type { SecureContext } from "node:tls";
 import type { Clock } from "../../lib/clock.ts";
@@ -8,7 +8,7 @@ import type { RegistryRequest, RegistryResponse } from "../../lib/registry/http.
 import { isLoopback, stripBrackets } from "../core/net/hostname.ts";
 import { explainProxyStatus } from "../core/net/proxy-status.ts";
 import { ADDRESS_TIMEOUT_MS, verifyHost } from "../net/connect-options.ts";
-import { CountedHttpAgent, CountedHttpsAgent } from "../net/counted-agents.ts";
+import { countedHttpAgent, countedHttpsAgent } from "../net/counted-agents.ts";
 import { type TunnelAgent, createTunnelAgent, proxyFor } from "../net/proxy.ts";
 import { type ForbiddenAddresses, guardedLookup, rejectForbiddenAddress } from "./local-address.ts";
 import { RegistryError } from "./registry-error.ts";
@@ -55,9 +55,9 @@ const NONE_FORBIDDEN: ForbiddenAddresses = new Set();
 export class Transport {
   readonly #options: TransportOptions;
   /** One for each set of forbidden addresses, so that an unchecked connection is not reused by a checked request. */
-  readonly #http = new Map<string, CountedHttpAgent>();
+  readonly #http = new Map<string, HttpAgent>();
   /** Also one for each host and each set of trusted certificates, so that connections are not reused across them. */
-  readonly #https = new Map<SecureContext | "any" | undefined, Map<string, CountedHttpsAgent>>();
+  readonly #https = new Map<SecureContext | "any" | undefined, Map<string, HttpsAgent>>();
 
   constructor(options: TransportOptions) {
     this.#options = options;
@@ -135,27 +135,19 @@ export class Transport {
     return proxy && (await createTunnelAgent(proxy, { signal, secureContext, wire }));
   }
 
-  #httpAgent(forbidden: ForbiddenAddresses): CountedHttpAgent {
+  #httpAgent(forbidden: ForbiddenAddresses): HttpAgent {
     const { onConnection = uncounted } = this.#options;
-    return getOrCreate(this.#http, addressesKey(forbidden), () => new CountedHttpAgent(POOL, onConnection));
+    return getOrCreate(this.#http, addressesKey(forbidden), () => countedHttpAgent(POOL, onConnection));
   }
 
-  #httpsAgent(
-    { hostname }: URL,
-    { secureContext, insecure }: HostTrust,
-    forbidden: ForbiddenAddresses,
-  ): CountedHttpsAgent {
+  #httpsAgent({ hostname }: URL, { secureContext, insecure }: HostTrust, forbidden: ForbiddenAddresses): HttpsAgent {
     const { onConnection = uncounted } = this.#options;
-    const agents = getOrCreate(
-      this.#https,
-      insecure ? "any" : secureContext,
-      () => new Map<string, CountedHttpsAgent>(),
-    );
+    const agents = getOrCreate(this.#https, insecure ? "any" : secureContext, () => new Map<string, HttpsAgent>());
     const key = `${hostname} ${addressesKey(forbidden)}`;
     // Storage hosts change. Connections of one that is left out end by themselves.
     if (!agents.has(key) && agents.size === MAX_HOSTS) agents.delete(agents.keys().next().value ?? "");
     const checkServerIdentity = verifyHost(stripBrackets(hostname));
-    return getOrCreate(agents, key, () => new CountedHttpsAgent({ ...POOL, checkServerIdentity }, onConnection));
+    return getOrCreate(agents, key, () => countedHttpsAgent({ ...POOL, checkServerIdentity }, onConnection));
   }
 }
 
