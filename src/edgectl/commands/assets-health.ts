@@ -67,6 +67,7 @@ async function readAbsence(client: ApiClient, asset: string): Promise<string | u
 /** Returns the refusal to ask a device that is away, with since when it is and what it has sent last. */
 async function explainRefusal(client: ApiClient, asset: string, error: unknown): Promise<unknown> {
   if (!(error instanceof Failure) || error.code !== "DeviceNotReachable") return error;
+  // Without it, the refusal itself says enough: a second failure would hide it.
   const away = await readAbsence(client, asset).catch(() => undefined);
   if (away === undefined) return error;
   const { exitCode, code, details } = error;

@@ -13,7 +13,8 @@ import { CONNECTIVITY_KEPT_DAYS, MAX_INTERVALS_PER_DAY } from "../../store/conne
 import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
-import { csvTime, jsonOrCsv, sendCsv, toCsv, wantsCsv } from "./csv.ts";
+import { csvTime, toCsv } from "../../../lib/csv.ts";
+import { jsonOrCsv, sendCsv, wantsCsv } from "./csv.ts";
 import { resolveHistoryRange } from "./range.ts";
 
 const COLUMNS = ["state", "from", "to", "duration_s", "reason", "takeovers", "interruptions", "interrupted_s"] as const;

@@ -3,8 +3,6 @@ import { z } from "zod";
 import { type DocumentedBody, type DocumentedResponse, type HeaderSchema, messages } from "../docs/responses.ts";
 import { preferredType } from "../headers.ts";
 
-export { csvTime, toCsv } from "../../../lib/csv.ts";
-
 const CSV = "text/csv";
 
 /** Whether a client wants CSV: by the parameter `format`, else by the header `Accept`, JSON if that allows both. */

@@ -1,5 +1,5 @@
 import { type AssetHealth, HEALTH_METRICS } from "../../../protocol/link/device-health.ts";
-import { csvTime, toCsv } from "./csv.ts";
+import { csvTime, toCsv } from "../../../lib/csv.ts";
 
 /** Every metric, whether the device has it or not: the columns of one table are those of the next. */
 const COLUMNS = [

@@ -24,7 +24,8 @@ import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { nextCursorOf } from "../paging.ts";
 import { MAX_CSV_ROWS } from "./connectivity.ts";
-import { csvTime, jsonOrCsv, sendCsv, toCsv, wantsCsv } from "./csv.ts";
+import { csvTime, toCsv } from "../../../lib/csv.ts";
+import { jsonOrCsv, sendCsv, wantsCsv } from "./csv.ts";
 import { resolveHistoryRange } from "./range.ts";
 
 const FIGURES = ["known_s", "connected_s", "uptime_percent", "disconnections", "longest_gap_s"] as const;

@@ -16,10 +16,9 @@ import {
 } from "../alerts.ts";
 import type { AuditEntry } from "../audit.ts";
 import { AlertObservations, CODE_NOTICE_S, LIST_ACCOUNTS, simSince } from "./alert-observations.ts";
-import { type SubjectRow, toSubject } from "./alert-subject.ts";
+import { listConnected, type SubjectRow, toSubject } from "./alert-subject.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import { recordAudit } from "./audit.ts";
-import { listConnected } from "./connected-subjects.ts";
 import type { Executor } from "./executor.ts";
 import { matchesSql } from "./selector-sql.ts";
 import { change, type Value, type Work } from "./statement.ts";

@@ -58,7 +58,7 @@ const REMOVE_UNUSED_OF_ACCOUNT = removal("u.account_id = ?3 AND");
 const forgetting = (condition: string): string => /* sql */ `
   DELETE FROM deployment_uploads WHERE ${condition} deployment_id IN (
     SELECT n.deployment_id FROM deployment_uploads n JOIN deployments d ON d.id = n.deployment_id
-    WHERE ${condition.replace("account_id", "n.account_id")} d.status <> 'Running')`;
+    WHERE ${condition.replace("account_id", "n.account_id")} d.status <> 'Running' LIMIT 1000)`;
 const FORGET_ENDED = forgetting("");
 const FORGET_ENDED_OF_ACCOUNT = forgetting("account_id = ?1 AND");
 const REMOVE_PIECES_OF = "DELETE FROM upload_pieces WHERE account_id = ? AND sha256 = ?";
