@@ -1,6 +1,6 @@
 import { statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { createPrivateFile } from "./file-permissions.ts";
 
 export interface SqliteOptions {
@@ -48,6 +48,17 @@ export function openSqlite(path: string, options: SqliteOptions): DatabaseSync {
     throw error;
   }
 }
+
+/**
+ * Prepares a statement that SQLite compiles once, whatever values it runs with. SQLite 3.54 compiles a join again for each
+ * run if it compares a column with a bare parameter, which takes ten times as long as the run. It does not if an expression
+ * is in the parameter's place: `+?` has the same value, type and plan.
+ */
+export function prepare(database: DatabaseSync, sql: string): StatementSync {
+  return database.prepare(sql.replaceAll(LITERAL_OR_PARAMETER, (found) => (found === "?" ? "+?" : found)));
+}
+
+const LITERAL_OR_PARAMETER = /'[^']*'|\?/g;
 
 /**
  * Whether the files of a database may contain residual data: since `markResidualData` was called.

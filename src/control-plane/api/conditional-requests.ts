@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash as digest } from "node:crypto";
 import type { FastifyReply, FastifyRequest, onSendHookHandler, preSerializationHookHandler } from "fastify";
 import { z } from "zod";
 import { EdgeError } from "../../protocol/errors/errors.ts";
@@ -89,7 +89,7 @@ function representationOf(body: unknown): Representation {
 }
 
 function hash(text: string): string {
-  return createHash("sha256").update(text).digest("base64url").slice(0, HASH_LENGTH);
+  return digest("sha256", text, "base64url").slice(0, HASH_LENGTH);
 }
 
 /** Responds with a resource and its entity tag. */

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { transaction } from "../../../lib/sqlite.ts";
+import { prepare, transaction } from "../../../lib/sqlite.ts";
 import { type Dialect, SQLITE } from "./dialect.ts";
 import type { Awaitable, ConnectionExecutor, Executor } from "./executor.ts";
 import type { Parameters, Statement, Work } from "./statement.ts";
@@ -33,7 +33,7 @@ export class SqliteExecutor implements Executor, ConnectionExecutor {
   allValues(sql: string, parameters: Parameters = []): Awaitable<readonly (readonly unknown[])[]> {
     let statement = this.#withArrays.get(sql);
     if (!statement) {
-      statement = this.#database.prepare(sql);
+      statement = prepare(this.#database, sql);
       statement.setReturnArrays(true);
       this.#withArrays.set(sql, statement);
     }
@@ -74,7 +74,7 @@ export class SqliteExecutor implements Executor, ConnectionExecutor {
   #prepare(sql: string): StatementSync {
     const prepared = this.#prepared.get(sql);
     if (prepared) return prepared;
-    const statement = this.#database.prepare(sql);
+    const statement = prepare(this.#database, sql);
     this.#prepared.set(sql, statement);
     return statement;
   }

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { transaction } from "../../../lib/sqlite.ts";
+import { prepare, transaction } from "../../../lib/sqlite.ts";
 import type { NewAccountEvent } from "../../core/account-event.ts";
 import {
   type AccountEventPage,
@@ -52,29 +52,34 @@ export class SqliteAccountEventStore implements AccountEventStore {
   constructor(database: DatabaseSync, signal: AppendSignal) {
     this.#database = database;
     this.#signal = signal;
-    this.#append = database.prepare("INSERT INTO account_events (account_id, event) VALUES (?, ?)");
-    this.#read = database.prepare(
+    this.#append = prepare(database, "INSERT INTO account_events (account_id, event) VALUES (?, ?)");
+    this.#read = prepare(
+      database,
       "SELECT id, at_ms, event FROM account_events WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?",
     );
-    this.#removedTo = database.prepare("SELECT removed_to FROM account_event_heads WHERE account_id = ?");
-    this.#lastId = database.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'account_events'");
-    this.#oldest = database.prepare(
+    this.#removedTo = prepare(database, "SELECT removed_to FROM account_event_heads WHERE account_id = ?");
+    this.#lastId = prepare(database, "SELECT seq FROM sqlite_sequence WHERE name = 'account_events'");
+    this.#oldest = prepare(
+      database,
       `SELECT account_id AS accountId, max(id) AS lastId FROM
          (SELECT account_id, id, at_ms FROM account_events ORDER BY id LIMIT ${MAX_REMOVED_AT_ONCE})
        WHERE at_ms < ? GROUP BY account_id`,
     );
-    this.#surplus = database.prepare(
+    this.#surplus = prepare(
+      database,
       `SELECT id FROM account_events WHERE account_id = ? ORDER BY id DESC LIMIT 1 OFFSET ${MAX_EVENTS_PER_ACCOUNT}`,
     );
-    this.#remove = database.prepare(
+    this.#remove = prepare(
+      database,
       `DELETE FROM account_events WHERE id IN
          (SELECT id FROM account_events WHERE account_id = ? AND id <= ? ORDER BY id LIMIT ${MAX_REMOVED_AT_ONCE})`,
     );
-    this.#noteRemoved = database.prepare(
+    this.#noteRemoved = prepare(
+      database,
       `INSERT INTO account_event_heads (account_id, removed_to) VALUES (?, ?)
        ON CONFLICT (account_id) DO UPDATE SET removed_to = max(removed_to, excluded.removed_to)`,
     );
-    this.#accounts = database.prepare("SELECT id FROM accounts");
+    this.#accounts = prepare(database, "SELECT id FROM accounts");
   }
 
   /** Must be called in a transaction, the one of the change that the event is about. */

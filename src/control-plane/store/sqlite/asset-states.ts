@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { prepare } from "../../../lib/sqlite.ts";
 import type { AttentionReason } from "../../../protocol/assets/attention.ts";
 import { assetEffectOf } from "../../core/account-event.ts";
 import {
@@ -43,35 +44,42 @@ export class SqliteAssetStates {
 
   constructor(database: DatabaseSync, events: SqliteAccountEventStore) {
     this.#events = events;
-    this.#connect = database.prepare(
+    this.#connect = prepare(
+      database,
       `UPDATE asset_states SET instance_id = ?, last_seen_at = coalesce(?, last_seen_at),
          agent_version = coalesce(?, agent_version),
          reasons = CASE WHEN accepted_at IS NULL THEN reasons | ${ACCEPTANCE_BIT} ELSE reasons END
        WHERE asset_uuid = ? ${CHANGED}`,
     );
-    this.#disconnect = database.prepare(
+    this.#disconnect = prepare(
+      database,
       `UPDATE asset_states SET instance_id = NULL, last_seen_at = coalesce(?, last_seen_at)
        WHERE asset_uuid = ? AND instance_id IS NOT NULL ${CHANGED}`,
     );
-    this.#report = database.prepare(
+    this.#report = prepare(
+      database,
       `UPDATE asset_states SET reasons = (reasons & ~?4) | ?1, agent_version = coalesce(?2, agent_version)
        WHERE asset_uuid = ?3 AND ((reasons & ?4) <> ?1 OR agent_version IS NOT coalesce(?2, agent_version))`,
     );
-    this.#budget = database.prepare(
+    this.#budget = prepare(
+      database,
       `UPDATE asset_states SET budget_spent_until = ?1,
          reasons = CASE WHEN ?1 IS NULL THEN reasons & ~${BUDGET_BIT} ELSE reasons | ${BUDGET_BIT} END
        WHERE asset_uuid = ?2 AND budget_spent_until IS NOT ?1 ${CHANGED}`,
     );
-    this.#outcome = database.prepare(
+    this.#outcome = prepare(
+      database,
       `UPDATE asset_states SET reasons = (reasons & ~${OUTCOME_BITS}) | ?1
        WHERE asset_uuid = ?2 AND (reasons & ${OUTCOME_BITS}) <> ?1`,
     );
-    this.#wait = database.prepare(
+    this.#wait = prepare(
+      database,
       `UPDATE asset_states SET waiting = waiting + ?1,
          reasons = CASE WHEN waiting + ?1 > 0 THEN reasons | ${WAITING_BIT} ELSE reasons & ~${WAITING_BIT} END
        WHERE asset_uuid = ?2`,
     );
-    this.#find = database.prepare(
+    this.#find = prepare(
+      database,
       "SELECT account_id, asset_uuid, reasons, budget_spent_until, agent_version, last_seen_at FROM asset_states WHERE asset_uuid = ?",
     );
   }

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { transaction, unsyncedTransaction } from "../../../lib/sqlite.ts";
+import { prepare, transaction, unsyncedTransaction } from "../../../lib/sqlite.ts";
 
 /** Maximum number of operations in one transaction, and its maximum duration without the commit, in milliseconds. */
 const MAX_OPERATIONS = 256;
@@ -27,9 +27,9 @@ export class CommitQueue implements Disposable {
 
   constructor(database: DatabaseSync) {
     this.#database = database;
-    this.#savepoint = database.prepare("SAVEPOINT operation");
-    this.#release = database.prepare("RELEASE operation");
-    this.#rollback = database.prepare("ROLLBACK TO operation");
+    this.#savepoint = prepare(database, "SAVEPOINT operation");
+    this.#release = prepare(database, "RELEASE operation");
+    this.#rollback = prepare(database, "ROLLBACK TO operation");
   }
 
   /**

@@ -1,5 +1,6 @@
 import { uploadHashes } from "../../core/named-uploads.ts";
 import type { DatabaseSync } from "node:sqlite";
+import { prepare } from "../../../lib/sqlite.ts";
 import { isFinal } from "../../../protocol/deployments/deployment-event.ts";
 import {
   type Deployment,
@@ -100,71 +101,86 @@ export class SqliteDeploymentStore implements DeploymentStore {
   constructor(database: DatabaseSync, commits: CommitQueue, states: SqliteAssetStates) {
     this.#commits = commits;
     this.#states = states;
-    this.#byId = database.prepare(`${SELECT_DEPLOYMENTS} WHERE d.id = ?`);
+    this.#byId = prepare(database, `${SELECT_DEPLOYMENTS} WHERE d.id = ?`);
     const summary = `SELECT ${SUMMARY_COLUMNS} FROM deployments d`;
-    this.#lastSeqs = database.prepare(
+    this.#lastSeqs = prepare(
+      database,
       "SELECT id, last_seq AS lastSeq FROM deployments WHERE id IN (SELECT value FROM json_each(?))",
     );
-    this.#summary = database.prepare(`${summary} WHERE d.id = ?`);
-    this.#unfinishedSummaries = database.prepare(
+    this.#summary = prepare(database, `${summary} WHERE d.id = ?`);
+    this.#unfinishedSummaries = prepare(
+      database,
       `${summary} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`,
     );
-    this.#byIdempotencyKey = database.prepare(
+    this.#byIdempotencyKey = prepare(
+      database,
       "SELECT id, request_hash, code FROM deployments WHERE account_id = ? AND idempotency_key = ?",
     );
-    this.#releaseKey = database.prepare(RELEASE_KEY_SQL);
-    this.#beforeCreation = database.prepare(
+    this.#releaseKey = prepare(database, RELEASE_KEY_SQL);
+    this.#beforeCreation = prepare(
+      database,
       `SELECT (SELECT stored_bytes FROM accounts WHERE id = ?1) AS usedBytes,
          (SELECT count(*) FROM deployments WHERE asset_uuid = ?2 AND status = 'Running') AS running,
          (SELECT instance_id FROM device_sessions WHERE asset_uuid = ?2) AS holder`,
     );
-    this.#insert = database.prepare(
+    this.#insert = prepare(
+      database,
       `INSERT INTO deployments (${CREATED_COLUMNS.join(", ")}) VALUES (${CREATED_COLUMNS.map(() => "?").join(", ")})`,
     );
-    this.#insertEvent = database.prepare("INSERT INTO deployment_events (deployment_id, seq, event) VALUES (?, ?, ?)");
-    this.#insertAudit = database.prepare(INSERT_AUDIT);
-    this.#insertUpload = database.prepare(
+    this.#insertEvent = prepare(database, "INSERT INTO deployment_events (deployment_id, seq, event) VALUES (?, ?, ?)");
+    this.#insertAudit = prepare(database, INSERT_AUDIT);
+    this.#insertUpload = prepare(
+      database,
       "INSERT INTO deployment_uploads (deployment_id, account_id, sha256) VALUES (?, ?, ?)",
     );
-    this.#page = database.prepare(
+    this.#page = prepare(
+      database,
       `${SELECT_DEPLOYMENTS} WHERE d.asset_uuid = ? AND (d.created_at_ms, d.id) < (?, ?)
        ORDER BY d.created_at_ms DESC, d.id DESC LIMIT ?`,
     );
-    this.#unfinished = database.prepare(
+    this.#unfinished = prepare(
+      database,
       `${SELECT_DEPLOYMENTS} WHERE d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`,
     );
-    this.#unfinishedOfAsset = database.prepare(
+    this.#unfinishedOfAsset = prepare(
+      database,
       `${SELECT_DEPLOYMENTS} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`,
     );
-    this.#endedUncertain = database.prepare(
+    this.#endedUncertain = prepare(
+      database,
       `${SELECT_DEPLOYMENTS} WHERE d.asset_uuid = ? AND d.uncertainty IN ('asked', 'overdue') AND d.status <> 'Running'
        ORDER BY d.created_at_ms, d.id LIMIT ?`,
     );
-    this.#update = database.prepare(
+    this.#update = prepare(
+      database,
       `UPDATE deployments SET spec = coalesce(?, spec), ${CHANGED_COLUMNS.map(({ name }) => `${name} = ?`).join(", ")}
        WHERE id = ? AND version = ?`,
     );
-    this.#holder = database.prepare("SELECT instance_id FROM device_sessions WHERE asset_uuid = ?");
-    this.#session = database.prepare("SELECT 1 FROM device_sessions WHERE asset_uuid = ? AND epoch = ?");
-    this.#undelivered = database.prepare(
+    this.#holder = prepare(database, "SELECT instance_id FROM device_sessions WHERE asset_uuid = ?");
+    this.#session = prepare(database, "SELECT 1 FROM device_sessions WHERE asset_uuid = ? AND epoch = ?");
+    this.#undelivered = prepare(
+      database,
       `SELECT ${UNDELIVERED_COLUMNS} FROM deployments d WHERE d.asset_uuid = ? AND d.delivery IS NOT NULL
          AND NOT ${KEPT_BACK} ORDER BY d.rowid LIMIT ?`,
     );
-    this.#undeliveredAssets = database.prepare(
+    this.#undeliveredAssets = prepare(
+      database,
       `SELECT DISTINCT d.asset_uuid FROM deployments d JOIN device_sessions s ON s.asset_uuid = d.asset_uuid
        WHERE d.delivery IS NOT NULL AND NOT ${KEPT_BACK} AND s.instance_id = ? AND d.asset_uuid > ?
        ORDER BY d.asset_uuid LIMIT ?`,
     );
-    this.#due = database.prepare(
+    this.#due = prepare(
+      database,
       `${SELECT_DEPLOYMENTS} WHERE d.due_at_ms <= ? AND d.due_at_ms IS NOT NULL ORDER BY d.due_at_ms LIMIT ?`,
     );
-    this.#nextDue = database.prepare("SELECT min(due_at_ms) AS due FROM deployments WHERE due_at_ms IS NOT NULL");
-    this.#events = database.prepare(
+    this.#nextDue = prepare(database, "SELECT min(due_at_ms) AS due FROM deployments WHERE due_at_ms IS NOT NULL");
+    this.#events = prepare(
+      database,
       `SELECT d.status, e.seq, e.event AS json FROM deployments d
        LEFT JOIN deployment_events e ON e.deployment_id = d.id AND e.seq > ?
        WHERE d.id = ? ORDER BY e.seq LIMIT ?`,
     );
-    this.#removeFinished = database.prepare(REMOVE_FINISHED_SQL);
+    this.#removeFinished = prepare(database, REMOVE_FINISHED_SQL);
   }
 
   async createDeployment(creation: DeploymentCreation): Promise<CreateResult> {

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { prepare } from "../../../lib/sqlite.ts";
 import type { DeviceDataUsage } from "../../../protocol/link/data-usage.ts";
 import { budgetSpentUntil } from "../../core/attention.ts";
 import type { DeviceReport } from "../../core/device-report.ts";
@@ -21,25 +22,30 @@ export class SqliteDeviceStore implements DeviceStore {
   constructor(database: DatabaseSync, commits: CommitQueue, states: SqliteAssetStates) {
     this.#commits = commits;
     this.#states = states;
-    this.#session = database.prepare("SELECT 1 FROM device_sessions WHERE asset_uuid = ? AND epoch = ?");
-    this.#report = database.prepare(
+    this.#session = prepare(database, "SELECT 1 FROM device_sessions WHERE asset_uuid = ? AND epoch = ?");
+    this.#report = prepare(
+      database,
       "SELECT report AS text, reported_at AS at, held_since AS heldSince FROM device_reports WHERE asset_uuid = ?",
     );
-    this.#reportHash = database.prepare("SELECT hash FROM device_reports WHERE asset_uuid = ?");
+    this.#reportHash = prepare(database, "SELECT hash FROM device_reports WHERE asset_uuid = ?");
     // Writes nothing for the many devices of which it is known already, such as after a reconnect.
-    this.#recordHeld = database.prepare(
+    this.#recordHeld = prepare(
+      database,
       "UPDATE device_reports SET held_since = ?1 WHERE asset_uuid = ?2 AND held_since IS NOT ?1",
     );
     // Selects from the assets, so that nothing is stored for a removed asset.
-    this.#saveReport = database.prepare(
+    this.#saveReport = prepare(
+      database,
       `INSERT OR REPLACE INTO device_reports (asset_uuid, hash, report, reported_at)
        SELECT uuid, ?1, ?2, ?3 FROM assets WHERE uuid = ?4
          AND (SELECT hash FROM device_reports WHERE asset_uuid = ?4) IS ?5`,
     );
-    this.#ledger = database.prepare(
+    this.#ledger = prepare(
+      database,
       "SELECT ledger AS text, answered_at AS at FROM device_ledgers WHERE asset_uuid = ?",
     );
-    this.#saveLedger = database.prepare(
+    this.#saveLedger = prepare(
+      database,
       "INSERT OR REPLACE INTO device_ledgers (asset_uuid, ledger, answered_at) SELECT uuid, ?, ? FROM assets WHERE uuid = ?",
     );
   }

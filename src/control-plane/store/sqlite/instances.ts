@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { transaction } from "../../../lib/sqlite.ts";
+import { prepare, transaction } from "../../../lib/sqlite.ts";
 import type { Instance, InstanceStore, NewInstance, ServiceState, SharedTime } from "../instances.ts";
 
 interface InstanceRow {
@@ -25,25 +25,29 @@ export class SqliteInstanceStore implements InstanceStore {
 
   constructor(database: DatabaseSync) {
     this.#database = database;
-    this.#join = database.prepare(
+    this.#join = prepare(
+      database,
       `INSERT INTO instances (id, version, started_at_ms, lease_until_ms) VALUES (?, ?, ?, ?)
        ON CONFLICT (id) DO UPDATE SET version = excluded.version, started_at_ms = excluded.started_at_ms,
          lease_until_ms = excluded.lease_until_ms, is_stopping = 0`,
     );
-    this.#renew = database.prepare("UPDATE instances SET lease_until_ms = ?3 WHERE id = ?1 AND lease_until_ms > ?2");
-    this.#markStopping = database.prepare("UPDATE instances SET is_stopping = 1 WHERE id = ?");
-    this.#leave = database.prepare("DELETE FROM instances WHERE id = ?");
-    this.#removeLapsed = database.prepare("DELETE FROM instances WHERE id = ? AND lease_until_ms <= ?");
-    this.#list = database.prepare("SELECT * FROM instances ORDER BY id");
-    this.#noteAlive = database.prepare(
+    this.#renew = prepare(database, "UPDATE instances SET lease_until_ms = ?3 WHERE id = ?1 AND lease_until_ms > ?2");
+    this.#markStopping = prepare(database, "UPDATE instances SET is_stopping = 1 WHERE id = ?");
+    this.#leave = prepare(database, "DELETE FROM instances WHERE id = ?");
+    this.#removeLapsed = prepare(database, "DELETE FROM instances WHERE id = ? AND lease_until_ms <= ?");
+    this.#list = prepare(database, "SELECT * FROM instances ORDER BY id");
+    this.#noteAlive = prepare(
+      database,
       "UPDATE service_state SET alive_at_ms = ?1 WHERE alive_at_ms IS NULL OR alive_at_ms < ?1",
     );
-    this.#aliveAt = database.prepare("SELECT alive_at_ms AS aliveAtMs FROM service_state");
-    this.#time = database.prepare(
+    this.#aliveAt = prepare(database, "SELECT alive_at_ms AS aliveAtMs FROM service_state");
+    this.#time = prepare(
+      database,
       `SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) AS nowMs, clock_shift_ms AS shiftMs, clock_version AS version
        FROM service_state`,
     );
-    this.#changeShift = database.prepare(
+    this.#changeShift = prepare(
+      database,
       "UPDATE service_state SET clock_shift_ms = ?2, clock_version = clock_version + 1 WHERE clock_version = ?1",
     );
   }

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { prepare } from "../../../lib/sqlite.ts";
 import type { LeaseStore } from "../leases.ts";
 
 export class SqliteLeaseStore implements LeaseStore {
@@ -6,7 +7,8 @@ export class SqliteLeaseStore implements LeaseStore {
   readonly #release;
 
   constructor(database: DatabaseSync) {
-    this.#acquire = database.prepare(
+    this.#acquire = prepare(
+      database,
       `INSERT INTO leases (name, holder, epoch, until_ms) VALUES (?1, ?2, 1, ?4)
        ON CONFLICT (name) DO UPDATE SET epoch = epoch + (holder <> excluded.holder), holder = excluded.holder,
          until_ms = excluded.until_ms
@@ -14,7 +16,7 @@ export class SqliteLeaseStore implements LeaseStore {
        RETURNING epoch`,
     );
     // The row stays, so that epochs go on.
-    this.#release = database.prepare("UPDATE leases SET until_ms = 0 WHERE name = ? AND holder = ?");
+    this.#release = prepare(database, "UPDATE leases SET until_ms = 0 WHERE name = ? AND holder = ?");
   }
 
   async acquire(name: string, holder: string, nowMs: number, untilMs: number): Promise<number | undefined> {

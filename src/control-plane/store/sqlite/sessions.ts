@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { prepare } from "../../../lib/sqlite.ts";
 import type { DisconnectReason } from "../../../protocol/assets/connectivity.ts";
 import type { NewSession, OpenedSession, SessionFence, SessionStore, StoredSession } from "../sessions.ts";
 import type { SqliteAssetStates } from "./asset-states.ts";
@@ -45,11 +46,13 @@ export class SqliteSessionStore implements SessionStore {
   constructor(database: DatabaseSync, commits: CommitQueue, states: SqliteAssetStates) {
     this.#commits = commits;
     this.#states = states;
-    this.#find = database.prepare(
+    this.#find = prepare(
+      database,
       "SELECT epoch, instance_id, protocol, last_seen_at FROM device_sessions WHERE asset_uuid = ?",
     );
     // From the assets, so that nothing is stored for a removed asset.
-    this.#beforeOpening = database.prepare(
+    this.#beforeOpening = prepare(
+      database,
       `SELECT s.instance_id AS instanceId, r.hash AS reportHash, r.held_since AS heldSince,
          (SELECT at FROM device_health WHERE asset_uuid = a.uuid) AS healthAt,
          EXISTS (SELECT 1 FROM deployments WHERE asset_uuid = a.uuid AND status = 'Running')
@@ -59,15 +62,17 @@ export class SqliteSessionStore implements SessionStore {
        FROM assets a LEFT JOIN device_sessions s ON s.asset_uuid = a.uuid LEFT JOIN device_reports r ON r.asset_uuid = a.uuid
        WHERE a.uuid = ?`,
     );
-    this.#clearHeld = database.prepare("UPDATE device_reports SET held_since = NULL WHERE asset_uuid = ?");
-    this.#open = database.prepare(
+    this.#clearHeld = prepare(database, "UPDATE device_reports SET held_since = NULL WHERE asset_uuid = ?");
+    this.#open = prepare(
+      database,
       `INSERT INTO device_sessions (asset_uuid, epoch, instance_id, session_id, protocol, last_seen_at)
        VALUES (?, 1, ?, ?, ?, ?)
        ON CONFLICT (asset_uuid) DO UPDATE SET epoch = epoch + 1, instance_id = excluded.instance_id,
          session_id = excluded.session_id, protocol = excluded.protocol, last_seen_at = excluded.last_seen_at
        RETURNING epoch`,
     );
-    this.#close = database.prepare(
+    this.#close = prepare(
+      database,
       `UPDATE device_sessions SET instance_id = NULL, session_id = NULL, last_seen_at = ?, end_reason = ?
        WHERE asset_uuid = ? AND epoch = ?`,
     );
@@ -75,16 +80,18 @@ export class SqliteSessionStore implements SessionStore {
     const end = `UPDATE device_sessions SET instance_id = NULL, session_id = NULL, end_reason = 'service',
       last_seen_at = CASE WHEN ?1 > coalesce(last_seen_at, 0) THEN ?1 ELSE last_seen_at END`;
     const ended = "RETURNING asset_uuid AS assetUuid, last_seen_at AS at";
-    this.#closeAll = database.prepare(`${end} WHERE instance_id IS NOT NULL ${ended}`);
-    this.#closeAllOf = database.prepare(`${end} WHERE instance_id = ?2 ${ended}`);
-    this.#held = database.prepare(
+    this.#closeAll = prepare(database, `${end} WHERE instance_id IS NOT NULL ${ended}`);
+    this.#closeAllOf = prepare(database, `${end} WHERE instance_id = ?2 ${ended}`);
+    this.#held = prepare(
+      database,
       "SELECT asset_uuid AS assetUuid, epoch FROM device_sessions WHERE instance_id = ? ORDER BY asset_uuid LIMIT ?",
     );
-    this.#reopen = database.prepare(
+    this.#reopen = prepare(
+      database,
       `UPDATE device_sessions SET epoch = epoch + 1, instance_id = ? WHERE asset_uuid = ? AND epoch = ?
        RETURNING asset_uuid AS assetUuid, epoch`,
     );
-    this.#end = database.prepare(`${end} WHERE asset_uuid = ?2 AND epoch = ?3 ${ended}`);
+    this.#end = prepare(database, `${end} WHERE asset_uuid = ?2 AND epoch = ?3 ${ended}`);
   }
 
   open(session: NewSession): Promise<OpenedSession | undefined> {
