@@ -10,7 +10,7 @@ import type { ProtocolVersions } from "../protocol/version.ts";
 import { buildServer, type RequestTimes } from "./api/build-server.ts";
 import { RELEASE_REQUESTS } from "./api/releases/serve-releases.ts";
 import { StreamLimiter } from "./api/stream-limiter.ts";
-import type { Api } from "./api/context.ts";
+import type { Api, ApiContext } from "./api/context.ts";
 import { ConflictRateLimiter } from "./assets/conflict-rate-limiter.ts";
 import { AssetUpdater } from "./assets/update-asset.ts";
 import { RefusalLog } from "./accounts/refusal-log.ts";
@@ -107,13 +107,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const { hub, gateway, deployments, membership, queries } = devices;
   if (metrics) Object.assign(metrics, { countDevices: () => hub.deviceCount, now: () => clock.now() });
   const telling = store.onAccountEvents((accountId) => bus.publish(accountTopic(accountId)));
-  const context = { ...(await openContext(base, devices)), leaving: leaving.signal };
-  const { accountFeeds, sims, channels, refusals, locks } = context;
+  const context = await openContext(base, devices, leaving.signal);
+  const { accounts, assets, alerts, sims, streams } = context;
   const api = await buildServer(context, options.requestTimes);
   const limits = { ratePerMinute: config.rate_limit_per_minute, counts, observer: base.observer };
-  const streams = new StreamServer({ store, gateway, access, principals, isTrustedProxy, limits, clock, logger });
+  const connections = new StreamServer({ store, gateway, access, principals, isTrustedProxy, limits, clock, logger });
   api.server.on("upgrade", (request, socket, head) => {
-    (isStreamRequest(request) ? streams : hub).upgrade(request, socket, head);
+    (isStreamRequest(request) ? connections : hub).upgrade(request, socket, head);
   });
   await store.accountEvents.prepare();
   await membership.join();
@@ -124,7 +124,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   await api.listen(config.listen);
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");
-  const background = startBackground(base, { deployments, queries, sims, channels, locks });
+  const background = startBackground(base, { deployments, queries, sims, alerts, assets });
   const stop = async (): Promise<void> => {
     logger.info("stopping");
     leaving.abort();
@@ -133,17 +133,17 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     if (store.isShared) await sendDevicesAway(devices).catch(warn);
     stopping.abort();
     await background[Symbol.asyncDispose]();
-    streams.stop();
+    connections.stop();
     thresholds[Symbol.dispose]();
     const closed = closeApi(api, clock);
     await Promise.all([deployments.stop().catch(warn), hub.stop(), closed]);
-    await refusals[Symbol.asyncDispose]();
+    await accounts.refusals[Symbol.asyncDispose]();
     await membership.leave().catch(warn);
     counts?.[Symbol.dispose]();
     clock[Symbol.dispose]();
     if (gateway instanceof LinkedGateway) gateway[Symbol.dispose]();
     access[Symbol.dispose]();
-    accountFeeds[Symbol.dispose]();
+    streams.feeds[Symbol.dispose]();
     telling[Symbol.dispose]();
     logger.info("stopped");
   };
@@ -239,7 +239,7 @@ function openDevices(base: Base) {
 
 /** SIMs: their usage and data plans, and asking their operators anew. */
 function openSims(base: Base, { deployments }: Devices, locks: LeaseLock) {
-  const { config, store, clock } = base;
+  const { config, store, clock, simOperators: operators } = base;
   const usage = new OperatorUsageReader({
     ...base,
     store: store.operatorUsage,
@@ -247,65 +247,75 @@ function openSims(base: Base, { deployments }: Devices, locks: LeaseLock) {
   });
   const plans = new DataPlans({
     store: store.dataPlans,
-    usage: new ShownDailyUsage({ ...base, sims: { usage } }),
+    usage: new ShownDailyUsage({ ...base, sims: { operators, usage } }),
     clock,
     onRestored: () => deployments.deliverHeld(),
   });
   const refresher = new SimRefresher({ ...base, locks, intervalMs: config.sim_sync_interval_s * 1000 });
-  return { usage, refresher, plans };
+  return { operators, usage, refresher, plans };
 }
 
-/** People: how they sign in, and the log of what was refused. */
-async function openPeople(base: Base) {
-  const { config, store, clock, logger, counts, observer, passwordAlgorithm } = base;
+/** Who acts, how people sign in, and the log of what was refused. */
+async function openAccounts(base: Base) {
+  const { config, store, access, principals, clock, logger, counts, observer, passwordAlgorithm } = base;
   const refusals = new RefusalLog({ audit: store.audit, clock, logger });
   const hasher = new PasswordHasher({
     ...(passwordAlgorithm && { algorithm: passwordAlgorithm }),
     onRefused: () => observer?.bounded("sign_ins_waiting"),
   });
-  const gate = new SignInGate({ store, hasher, clock, shared: counts?.of("sign-ins"), observer });
+  const signIns = new SignInGate({ store, hasher, clock, shared: counts?.of("sign-ins"), observer });
   const oidc = await openOidc(config, { store, refusals, clock, logger });
-  return { refusals, signIns: { hasher, gate, oidc }, site: new Site(config.public_url) };
+  return { access, principals, hasher, signIns, oidc, site: new Site(config.public_url), refusals };
 }
 
 /** What the endpoints work with. */
-async function openContext(base: Base, devices: Devices) {
-  const { config, store, clock, logger, counts, observer } = base;
+async function openContext(base: Base, devices: Devices, leaving: AbortSignal): Promise<ApiContext> {
+  const { config, store, bus, sealer, clock, logger, counts, observer, stopping } = base;
   const { deployments, queries } = devices;
   const locks = new LeaseLock({ ...base, leases: store.isShared ? store.leases : undefined });
+  const pollMs = store.isShared ? { pollMs: POLL_MS } : {};
   const maxPerAccount = config.max_streams_per_account;
   return {
-    ...base,
-    sims: openSims(base, devices, locks),
-    ...(await openPeople(base)),
-    locks,
+    config,
+    store,
+    clock,
+    logger,
+    observer,
+    stopping,
+    accounts: await openAccounts(base),
+    alerts: {
+      channels: new Channels({
+        ...base,
+        poster: new Poster({ allowPrivate: config.alert_channels.allow_private }),
+        mailer: new Mailer(config.mail),
+      }),
+      tests: new HourlyLimiter({
+        clock,
+        max: MAX_CHANNEL_TESTS_PER_HOUR,
+        message: "Too many tests of channels; try again later.",
+        shared: counts?.of("channel-tests"),
+      }),
+    },
+    assets: {
+      updater: new AssetUpdater({ ...base, locks }),
+      conflicts: new ConflictRateLimiter(clock, counts?.of("conflicts"), observer),
+      locks,
+    },
     deployments,
+    fleets: new Fleets({ ...base, deployments }),
+    instance: { bus, counts, leaving },
     queries,
     releases: {
       served: new ServedReleases(store.agentReleases),
       gate: new DeviceAdmission({ ...base, assets: store.assets }, RELEASE_REQUESTS),
     },
+    sealer,
+    sims: openSims(base, devices, locks),
+    streams: {
+      limiter: new StreamLimiter({ clock, logger, counts, maxPerAccount, observer }),
+      feeds: new AccountFeeds({ ...base, store: store.accountEvents, ...pollMs }),
+    },
     uploads: new Uploads(store.uploads, clock, () => observer?.bounded("uploads_per_account")),
-    fleets: new Fleets({ ...base, deployments }),
-    channels: new Channels({
-      ...base,
-      poster: new Poster({ allowPrivate: config.alert_channels.allow_private }),
-      mailer: new Mailer(config.mail),
-    }),
-    assetUpdater: new AssetUpdater({ ...base, locks }),
-    accountFeeds: new AccountFeeds({
-      ...base,
-      store: store.accountEvents,
-      ...(store.isShared && { pollMs: POLL_MS }),
-    }),
-    channelTests: new HourlyLimiter({
-      clock,
-      max: MAX_CHANNEL_TESTS_PER_HOUR,
-      message: "Too many tests of channels; try again later.",
-      shared: counts?.of("channel-tests"),
-    }),
-    conflictRateLimiter: new ConflictRateLimiter(clock, counts?.of("conflicts"), observer),
-    streamLimiter: new StreamLimiter({ clock, logger, counts, maxPerAccount, observer }),
   };
 }
 

@@ -46,14 +46,16 @@ export interface BackgroundServices {
   readonly deployments: Deployments;
   readonly queries: DeviceQueries;
   readonly sims: { readonly plans: DataPlans };
-  readonly channels: Channels;
-  readonly locks: LeaseLock;
+  readonly alerts: { readonly channels: Channels };
+  readonly assets: { readonly locks: LeaseLock };
 }
 
 /** Starts what the service does without a request. Disposing of it ends it, the last first. */
 export function startBackground(base: ServerBase, services: BackgroundServices): AsyncDisposable {
   const { config, store, bus, simOperators, sealer, instanceId, clock, logger } = base;
-  const { deployments, queries, sims, channels, locks } = services;
+  const { deployments, queries, sims } = services;
+  const { channels } = services.alerts;
+  const { locks } = services.assets;
   const shared = { store, clock, logger, instanceId };
   const leased = (lease: string, leaseMs: number) => {
     const role = new SharedRole({ ...shared, lease, leaseMs });

@@ -9,7 +9,7 @@ import type { AssetWithState, StateTime } from "../store/assets.ts";
 import type { Store } from "../store/store.ts";
 import { accountOf } from "./auth.ts";
 import { type Resource, stateOf } from "./conditional-requests.ts";
-import type { ApiContext } from "./context.ts";
+import type { ApiBase } from "./context.ts";
 import type { Legacy } from "./legacy-mirrors.ts";
 
 /** Path parameter of every endpoint under one asset. */
@@ -30,7 +30,7 @@ export async function findAsset(store: Store, request: FastifyRequest, identifie
 }
 
 /** Returns the time at which presence and attention of assets are judged. */
-export function stateTime({ clock, config }: Pick<ApiContext, "clock" | "config">): StateTime {
+export function stateTime({ clock, config }: Pick<ApiBase, "clock" | "config">): StateTime {
   const now = unixNow(clock);
   const serviceNowMs = Math.floor(clock.serviceNow());
   return { now, notSeenBefore: now - config.attention_after_s, serviceNowMs };
@@ -59,7 +59,7 @@ export function assetState({ uuid, serialNumber, name, type, supersim, prosim }:
 
 /** Reads an asset as its endpoint shows it. Error: `AssetNotFound`. */
 export async function readAsset(
-  context: ApiContext,
+  context: ApiBase,
   legacy: Legacy,
   request: FastifyRequest,
   reply: FastifyReply,

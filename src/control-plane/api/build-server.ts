@@ -15,7 +15,7 @@ import { authenticate, authenticateAgain, challenge, principalOf } from "./auth.
 import { requirePlainHttp, respondToClientErrors, respondToExpectations } from "./client-error.ts";
 import { tagReads } from "./conditional-requests.ts";
 import { serveConsole } from "./console/serve-console.ts";
-import type { Api, ApiContext } from "./context.ts";
+import type { Api, ApiBase, ApiContext, Route } from "./context.ts";
 import { allowedOf, allowOrigins, sendAllowedOrigin } from "./cors.ts";
 import { jsonErrorHandler, validateBy } from "./errors.ts";
 import { serveOpenApi } from "./docs/openapi.ts";
@@ -104,7 +104,7 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
 }
 
 interface ServerParts {
-  readonly config: ApiContext["config"];
+  readonly config: ApiBase["config"];
   readonly times: RequestTimes;
   readonly onError: ReturnType<typeof jsonErrorHandler>;
   readonly newId: ReturnType<typeof requestIds>;
@@ -144,7 +144,7 @@ function openServer({ config, times, onError, newId, clientErrorHandler }: Serve
 }
 
 interface OpenEndpoints {
-  readonly routes: readonly ((api: Api, context: ApiContext) => void)[];
+  readonly routes: readonly Route[];
   readonly perMinute: number;
   readonly keyOf: (request: FastifyRequest) => string | Promise<string>;
   readonly bound: Bound;
@@ -153,7 +153,7 @@ interface OpenEndpoints {
 }
 
 /** The endpoints for a code that a person types, such as of an enrolment. They count for the address. */
-function codeEndpoints({ config }: ApiContext): OpenEndpoints {
+function codeEndpoints({ config }: ApiBase): OpenEndpoints {
   const perMinute = config.enrolment_rate_limit_per_minute;
   return {
     routes: CODE_ROUTES,
@@ -165,7 +165,7 @@ function codeEndpoints({ config }: ApiContext): OpenEndpoints {
 }
 
 /** The endpoints with which people sign in. */
-function signInEndpoints(context: ApiContext): OpenEndpoints {
+function signInEndpoints(context: ApiContext<"accounts">): OpenEndpoints {
   return {
     routes: SIGN_IN_ROUTES,
     perMinute: context.config.rate_limit_per_minute,
@@ -182,7 +182,8 @@ async function serveOpen(
   pacing: Pacing,
   { routes, perMinute, keyOf, bound, counter }: OpenEndpoints,
 ): Promise<void> {
-  const { clock, counts, observer, site, stopping } = context;
+  const { clock, observer, stopping, accounts } = context;
+  const { counts } = context.instance;
   endpoints.addHook("onRequest", setResponseHeaders);
   endpoints.addHook("onRequest", refuseWhile(stopping));
   await limitRate(endpoints, {
@@ -191,7 +192,7 @@ async function serveOpen(
     onExceeded: () => observer?.bounded(bound),
     shared: counts && new SharedRateCounter(counter, perMinute, counts, clock),
   });
-  requireOwnPages(endpoints, site);
+  requireOwnPages(endpoints, accounts.site);
   refuseUndeclared(endpoints);
   chargeValidation(endpoints, pacing);
   for (const route of routes) route(endpoints, context);
@@ -204,7 +205,9 @@ async function servePrincipals(
   pacing: Pacing,
   keepOrigins: onRequestHookHandler | undefined,
 ): Promise<void> {
-  const { config, principals, store, clock, counts, observer, site, stopping } = context;
+  const { config, store, clock, observer, stopping } = context;
+  const { principals, site } = context.accounts;
+  const { counts } = context.instance;
   endpoints.addHook("onRequest", setResponseHeaders);
   endpoints.addHook("onRequest", authenticate(principals, site, pacing));
   if (keepOrigins) endpoints.addHook("onRequest", keepOrigins);
@@ -268,7 +271,11 @@ function acceptJsonOnly(api: Api, pacing: Pacing): void {
  * Requests of a browser in which a person has signed in count for it alone, so that a neighbour of the same address cannot use
  * up what there is. Others count for their address, whatever they send.
  */
-function signInKeyOf({ site, store, clock }: ApiContext): (request: FastifyRequest) => Promise<string> {
+function signInKeyOf({
+  store,
+  clock,
+  accounts: { site },
+}: ApiContext<"accounts">): (request: FastifyRequest) => Promise<string> {
   return async (request) => {
     const token = request.cookies[site.cookieName(request, BROWSER_COOKIE)];
     if (token === undefined || token.length > MAX_TOKEN_LENGTH) return request.ip;

@@ -43,55 +43,73 @@ export type Api = FastifyInstance<
   ZodTypeProvider
 >;
 
-/** The services that endpoints use. */
-export interface ApiContext {
+/** What endpoints of all rooms use. */
+export interface ApiBase {
   readonly config: Config;
   readonly store: Store;
-  readonly sealer: Sealer;
+  readonly clock: ServiceClock;
+  readonly logger: Logger;
+  readonly observer: Observer | undefined;
+  /** Aborts when the server begins to stop. */
+  readonly stopping: AbortSignal;
+}
+
+/** What the endpoints of some rooms use beside that. */
+export interface ApiServices {
+  /** Who acts, and how people sign in. */
+  readonly accounts: {
+    readonly access: AccessWatcher;
+    readonly principals: PrincipalReader;
+    readonly hasher: PasswordHasher;
+    readonly signIns: SignInGate;
+    /** `undefined` if no identity provider is configured. */
+    readonly oidc: OidcSignIn | undefined;
+    readonly site: Site;
+    readonly refusals: RefusalLog;
+  };
+  readonly alerts: {
+    readonly channels: Channels;
+    /** Limits tests of channels. */
+    readonly tests: HourlyLimiter;
+  };
+  readonly assets: {
+    readonly updater: AssetUpdater;
+    readonly conflicts: ConflictRateLimiter;
+    /** Of assets: see `assetLockOf`. */
+    readonly locks: LeaseLock;
+  };
+  readonly deployments: Deployments;
   readonly fleets: Fleets;
-  readonly bus: Pick<Bus, "state">;
-  readonly simOperators: SimOperators;
-  /** Of assets: see `assetLockOf`. */
-  readonly locks: LeaseLock;
+  /** This instance of the service, among others. */
+  readonly instance: {
+    readonly bus: Pick<Bus, "state">;
+    /** What other instances count; `undefined` if there can be none. */
+    readonly counts: SharedCounts | undefined;
+    /** Aborts when the server was told to stop, which is before `stopping`: it serves for some time yet. */
+    readonly leaving: AbortSignal;
+  };
+  readonly queries: DeviceQueries;
+  /** Releases of the agent, for devices. */
+  readonly releases: { readonly served: ServedReleases; readonly gate: DeviceGate };
+  readonly sealer: Sealer;
   readonly sims: {
+    readonly operators: SimOperators;
     readonly usage: OperatorUsageReader;
     readonly refresher: SimRefresher;
     readonly plans: DataPlans;
   };
-  readonly assetUpdater: AssetUpdater;
-  readonly conflictRateLimiter: ConflictRateLimiter;
-  /** Of alerts. */
-  readonly channels: Channels;
-  /** Of tests of channels. */
-  readonly channelTests: HourlyLimiter;
-  readonly deployments: Deployments;
-  /** Of the agent, for devices. */
-  readonly releases: { readonly served: ServedReleases; readonly gate: DeviceGate };
+  /** Streams to clients. */
+  readonly streams: {
+    readonly limiter: StreamLimiter;
+    /** The events of each account. */
+    readonly feeds: AccountFeeds;
+  };
   /** Contents of apps' files. */
   readonly uploads: Uploads;
-  readonly accountFeeds: AccountFeeds;
-  readonly streamLimiter: StreamLimiter;
-  readonly queries: DeviceQueries;
-  readonly access: AccessWatcher;
-  readonly principals: PrincipalReader;
-  readonly signIns: {
-    readonly hasher: PasswordHasher;
-    readonly gate: SignInGate;
-    /** `undefined` if no identity provider is configured. */
-    readonly oidc: OidcSignIn | undefined;
-  };
-  readonly site: Site;
-  readonly refusals: RefusalLog;
-  /** What other instances count; `undefined` if there can be none. */
-  readonly counts: SharedCounts | undefined;
-  readonly clock: ServiceClock;
-  readonly logger: Logger;
-  readonly observer: Observer | undefined;
-  /** Aborts when the server was told to stop. It serves for some time yet. */
-  readonly leaving: AbortSignal;
-  /** Aborts when the server begins to stop. */
-  readonly stopping: AbortSignal;
 }
+
+/** What an endpoint uses: the base, and the services that it names; without names, all of them. */
+export type ApiContext<Name extends keyof ApiServices = keyof ApiServices> = ApiBase & Pick<ApiServices, Name>;
 
 /** Registers one endpoint. */
 export type Route = (api: Api, context: ApiContext) => void;

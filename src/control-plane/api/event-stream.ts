@@ -23,15 +23,15 @@ export function formatEvent(json: string, id?: number | string): string {
  * @param hasIds whether events have an `id:` line. The response to a command has none: it consists of `data:` lines alone
  */
 export function sendEvents(
-  context: ApiContext,
+  context: ApiContext<"accounts" | "deployments" | "streams">,
   request: FastifyRequest,
   reply: FastifyReply,
   { id, after, hasIds }: { readonly id: string; readonly after: number; readonly hasIds: boolean },
 ): FastifyReply {
-  const { deployments, streamLimiter } = context;
-  streamLimiter.acquireForDeployment(reply, id);
+  const { deployments, streams } = context;
+  streams.limiter.acquireForDeployment(reply, id);
   const texts = formatBatches(deployments.events(id, after, streamSignal(request, reply, context)), hasIds);
-  return sendTexts(reply, streamLimiter.withStallTimeout(request, reply, texts));
+  return sendTexts(reply, streams.limiter.withStallTimeout(request, reply, texts));
 }
 
 /** Responds to a request that did not become a deployment: the error's HTTP status and one `Fail` event. */

@@ -35,7 +35,7 @@ const readySchema = okSchema.extend({
 const DOCUMENTATION = { tags: ["Health"], security: [] };
 
 /** `GET /healthz`: the process runs. `GET /readyz`: it can serve requests; 503 while it cannot or is stopping. */
-export function health(api: Api, { store, bus, clock, leaving, logger }: ApiContext): void {
+export function health(api: Api, { store, clock, logger, instance }: ApiContext<"instance">): void {
   api.get(
     "/healthz",
     {
@@ -62,7 +62,7 @@ export function health(api: Api, { store, bus, clock, leaving, logger }: ApiCont
       },
     },
     async () => {
-      if (leaving.aborted) throw new EdgeError("ServiceUnavailable", "The service is stopping.");
+      if (instance.leaving.aborted) throw new EdgeError("ServiceUnavailable", "The service is stopping.");
       try {
         await store.check();
       } catch (error) {
@@ -72,7 +72,7 @@ export function health(api: Api, { store, bus, clock, leaving, logger }: ApiCont
       const jump = clock.unbelievedJump?.();
       return {
         status: "ok" as const,
-        ...(bus.state !== "local" && { bus: bus.state }),
+        ...(instance.bus.state !== "local" && { bus: instance.bus.state }),
         ...(jump && {
           clock_jump: {
             jumped_by_s: Math.round(jump.ms / 1000),

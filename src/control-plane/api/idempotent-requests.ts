@@ -52,8 +52,8 @@ declare module "fastify" {
 }
 
 /** Carries out `Idempotency-Key` on all changing operations of the scope that do not declare it themselves. Must come before the routes. */
-export function rememberRequests(api: Api, context: ApiContext): void {
-  const { store, clock, site, logger, stopping } = context;
+export function rememberRequests(api: Api, context: ApiContext<"accounts">): void {
+  const { store, clock, logger, stopping, accounts } = context;
   const own = declareKeys(api);
   api.decorateRequest("idempotent", undefined);
   api.addHook("preHandler", async (request, reply) => {
@@ -63,7 +63,7 @@ export function rememberRequests(api: Api, context: ApiContext): void {
     const { accountId, id: principalId } = principalOf(request);
     const { url, body } = request;
     const keyHash = hashSecret(key);
-    const keys = deriveKeys(String(credentialOf(request, site)), keyHash);
+    const keys = deriveKeys(String(credentialOf(request, accounts.site)), keyHash);
     const fingerprint = createHmac("sha256", keys.fingerprint)
       .update(JSON.stringify([method, url, body ?? null]))
       .digest();

@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import type { EdgeError } from "../../protocol/errors/errors.ts";
 import { endpointRemoved, isLegacyRemoved, legacyHeaders, successorLink } from "../core/legacy.ts";
-import type { ApiContext } from "./context.ts";
+import type { ApiBase } from "./context.ts";
 import type { HeaderSchema } from "./docs/responses.ts";
 
 /** The state of the deprecated fields and endpoints at the time of a request. */
@@ -15,7 +15,7 @@ export interface Legacy {
 }
 
 /** Takes the removal time from the configuration. */
-export function createLegacy({ config, clock }: Pick<ApiContext, "config" | "clock">): Legacy {
+export function createLegacy({ config, clock }: Pick<ApiBase, "config" | "clock">): Legacy {
   const removalMs = Date.parse(config.legacy_removal_at);
   return {
     isServed: () => !isLegacyRemoved(clock.now(), removalMs),

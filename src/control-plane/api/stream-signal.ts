@@ -17,11 +17,12 @@ export function clientSignal(reply: FastifyReply): AbortSignal {
 export function streamSignal(
   request: FastifyRequest,
   reply: FastifyReply,
-  context: Pick<ApiContext, "access" | "principals" | "clock">,
+  { clock, accounts }: ApiContext<"accounts">,
 ): AbortSignal {
   const controller = new AbortController();
   const gone = clientSignal(reply);
-  const watch = watchPrincipal(context, principalOf(request), () => controller.abort(new EdgeError("Unauthorized")));
+  const end = (): void => controller.abort(new EdgeError("Unauthorized"));
+  const watch = watchPrincipal({ ...accounts, clock }, principalOf(request), end);
   const onClose = (): void => {
     watch[Symbol.dispose]();
     controller.abort(gone.reason);

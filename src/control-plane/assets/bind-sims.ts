@@ -10,7 +10,7 @@ import { type ObservedSim, SimOperatorError, toOperatorSim } from "../sim-operat
 import type { SimOperators } from "../sim-operator/sim-operators.ts";
 
 export interface SimBinder {
-  readonly simOperators: SimOperators;
+  readonly sims: { readonly operators: SimOperators };
   readonly clock: Clock;
   readonly logger: Logger;
   readonly stopping: AbortSignal;
@@ -32,12 +32,12 @@ export async function bindSims(binder: SimBinder, asset: Asset): Promise<Asset> 
 
 /** Returns `undefined` where no operator serves this type. */
 async function findAtOperator(
-  { simOperators, clock, logger, stopping }: SimBinder,
+  { sims, clock, logger, stopping }: SimBinder,
   asset: Asset,
   type: SimType,
 ): Promise<ObservedSim | undefined> {
   const sim = toOperatorSim(asset, type);
-  const operator = await simOperators.find(asset.accountId, type);
+  const operator = await sims.operators.find(asset.accountId, type);
   if (!sim || operator.usagePeriod === undefined) return undefined;
   const found = await callOperator(clock, stopping, (signal) => operator.findSim(sim, signal)).catch(
     (cause: unknown) => {

@@ -11,7 +11,7 @@ import type { IdentifierConflict } from "./register-asset.ts";
 
 export interface SimReleaser extends SimBinder {
   readonly store: Pick<Store, "assets" | "sims">;
-  readonly locks: LeaseLock;
+  readonly assets: { readonly locks: LeaseLock };
 }
 
 /**
@@ -25,17 +25,17 @@ export async function releaseMovedSim(
   accountId: string,
   { taken, value, owner }: IdentifierConflict,
 ): Promise<boolean> {
-  const { simOperators, store, locks, clock, stopping } = releaser;
+  const { store, assets, sims, clock, stopping } = releaser;
   if (owner.accountId === accountId) return false;
-  await using _lock = await locks.acquire(assetLockOf(owner.assetUuid), stopping);
+  await using _lock = await assets.locks.acquire(assetLockOf(owner.assetUuid), stopping);
   const asset = await store.assets.findAsset(owner.accountId, owner.assetUuid);
   // As a serial number, or as the number of a SIM of the other type, the value says nothing: no operator was asked for it.
   const type = SIM_TYPES.find((each) => taken.startsWith(`${each}.`));
   if (!asset || !type || !simIdentifiersOf(asset, type).some((each) => each.value === value)) return false;
   const sim = toOperatorSim(asset, type);
   if (!sim) return false;
-  const mine = await simOperators.find(accountId, sim.type);
-  const theirs = await simOperators.find(owner.accountId, sim.type);
+  const mine = await sims.operators.find(accountId, sim.type);
+  const theirs = await sims.operators.find(owner.accountId, sim.type);
   if (mine.usagePeriod === undefined || mine === theirs) return false;
   if (theirs.usagePeriod !== undefined && !(await isUnknown(releaser, theirs, sim))) return false;
   const origin = { accountId: owner.accountId, actor: { kind: "service", id: "sims" }, source: undefined } as const;

@@ -16,8 +16,7 @@ import { StoreUnavailableError } from "../store/unavailable.ts";
 
 export interface UsageSource {
   readonly config: Pick<Config, "supersim_finalization_s" | "prosim_finalization_s">;
-  readonly simOperators: SimOperators;
-  readonly sims: { readonly usage: OperatorUsageReader };
+  readonly sims: { readonly operators: SimOperators; readonly usage: OperatorUsageReader };
   readonly clock: Clock;
   readonly logger: Logger;
   readonly stopping: AbortSignal;
@@ -28,12 +27,12 @@ export interface UsageSource {
  * SIM of this type, `GranularityNotAvailable`, `SimOperatorFailed`.
  */
 export async function readUsage(source: UsageSource, asset: Asset, type: SimType, query: UsageQuery): Promise<Usage> {
-  const { config, simOperators, sims, clock, logger, stopping } = source;
+  const { config, sims, clock, logger, stopping } = source;
   const range = resolveRange(query, clock.now());
   const sim = toOperatorSim(asset, type);
   if (!sim) throw new EdgeError("SimNotFound", `The asset has no ${SIM_NAMES[type]}.`, { sim_type: type });
   const { granularity } = query;
-  const operator = await simOperators.find(asset.accountId, type);
+  const operator = await sims.operators.find(asset.accountId, type);
   const periods = { supersim: config.supersim_finalization_s, prosim: config.prosim_finalization_s };
   // What counts as final is not read again: not by a clock that is ahead.
   const until = finalizedUntil(clock.deletionTime(), periods, type);

@@ -1,7 +1,7 @@
 import { ATTENTION_REASONS, type Overview, overviewSchema } from "../../../protocol/assets/attention.ts";
 import { stateTime } from "../asset-resource.ts";
 import { accountOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 
 /** How long counts are used again, and of how many accounts. */
@@ -14,7 +14,7 @@ interface Kept {
 }
 
 /** `GET /v1/overview`: how many assets of the account there are of each kind. */
-export function getOverview(api: Api, context: ApiContext): void {
+export function getOverview(api: Api, context: ApiBase): void {
   const { clock } = context;
   const kept = new Map<string, Kept>();
   const overviewOf = (accountId: string): Promise<Overview> => {
@@ -43,7 +43,7 @@ export function getOverview(api: Api, context: ApiContext): void {
   );
 }
 
-async function count(context: ApiContext, accountId: string): Promise<Overview> {
+async function count(context: ApiBase, accountId: string): Promise<Overview> {
   const time = stateTime(context);
   const counts = await context.store.assets.countAssets(accountId, time);
   const { all, connected, neverConnected, attention, reasons, runningDeployments } = counts;

@@ -7,7 +7,7 @@ import { integerString } from "../../../protocol/values/scalars.ts";
 import type { EventFilter, EventSink } from "../../events/account-feed.ts";
 import { formatLine } from "../../events/format-events.ts";
 import { accountOf, principalOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { errors, messages } from "../docs/responses.ts";
 import { streamHeaders } from "../event-stream.ts";
 import { lastEventIdHeaders, resumedAfter } from "../resume-stream.ts";
@@ -61,7 +61,7 @@ function isTypeOrGroup(text: string): boolean {
 
 /** `undefined` where all events are wanted. */
 function filterOf(
-  { store }: ApiContext,
+  { store }: ApiBase,
   accountId: string,
   { types, app, selector }: z.output<typeof query>,
 ): EventFilter | undefined {
@@ -90,8 +90,8 @@ const EXAMPLES = [
 ];
 
 /** `GET /v1/events`: what happens in the account, for as long as the client reads. */
-export function streamAccountEvents(api: Api, context: ApiContext): void {
-  const { accountFeeds, streamLimiter } = context;
+export function streamAccountEvents(api: Api, context: ApiContext<"accounts" | "streams">): void {
+  const { feeds, limiter } = context.streams;
   api.get(
     "/v1/events",
     {
@@ -119,8 +119,8 @@ export function streamAccountEvents(api: Api, context: ApiContext): void {
     },
     async (request, reply) => {
       const accountId = accountOf(request);
-      const { note, after } = await accountFeeds.start(accountId, resumedAfter(request, request.query.after));
-      streamLimiter.acquireForAccount(request, reply);
+      const { note, after } = await feeds.start(accountId, resumedAfter(request, request.query.after));
+      limiter.acquireForAccount(request, reply);
       const signal = streamSignal(request, reply, context);
       reply.hijack();
       const { raw } = reply;
@@ -128,7 +128,7 @@ export function streamAccountEvents(api: Api, context: ApiContext): void {
       raw.flushHeaders();
       if (note) raw.write(formatLine(note));
       const filter = filterOf(context, accountId, request.query);
-      const opened = accountFeeds.open(accountId, after, sinkOf(context, request, reply), filter);
+      const opened = feeds.open(accountId, after, sinkOf(context, request, reply), filter);
       const end = (): void => {
         opened[Symbol.dispose]();
         raw.end();
@@ -143,7 +143,7 @@ export function streamAccountEvents(api: Api, context: ApiContext): void {
   );
 }
 
-function sinkOf(context: ApiContext, request: FastifyRequest, { raw }: FastifyReply): EventSink {
+function sinkOf(context: ApiBase, request: FastifyRequest, { raw }: FastifyReply): EventSink {
   const cut = (): void => {
     if (raw.destroyed) return;
     const { id, accountId } = principalOf(request);

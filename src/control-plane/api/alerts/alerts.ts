@@ -15,7 +15,7 @@ import { termsOfSelector } from "../../core/selector-terms.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
 import { type AlertCursor, MAX_RESOLVED_ALERTS, MAX_SCANNED_ALERTS, type StoredAlert } from "../../store/alerts.ts";
 import { accountOf, principalOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";
 
@@ -27,7 +27,7 @@ const groupParams = z.object({ group_id: z.string().meta({ description: "`group_
 const alertParams = z.object({ alert_id: z.string().meta({ description: "Id of the alert." }) });
 
 /** `GET /v1/alerts`: the alerts of the account that fire, or that are over, newest first. */
-export function listAlerts(api: Api, { store }: ApiContext): void {
+export function listAlerts(api: Api, { store }: ApiBase): void {
   api.get(
     "/v1/alerts",
     {
@@ -62,13 +62,13 @@ export function listAlerts(api: Api, { store }: ApiContext): void {
 }
 
 /** Returns the UUID of an asset, also of one that was removed. What is no asset finds nothing. */
-async function findSubject({ assets }: ApiContext["store"], accountId: string, identifier: string): Promise<string> {
+async function findSubject({ assets }: ApiBase["store"], accountId: string, identifier: string): Promise<string> {
   const found = await assets.findAsset(accountId, identifier);
   return found?.uuid ?? (UUID.test(identifier) ? identifier.toLowerCase() : "");
 }
 
 /** `POST /v1/alerts/{alert_id}/acknowledge`: a person looks after the alert. */
-export function acknowledgeAlert(api: Api, context: ApiContext): void {
+export function acknowledgeAlert(api: Api, context: ApiBase): void {
   const { store, clock } = context;
   api.post(
     "/v1/alerts/:alert_id/acknowledge",
@@ -105,7 +105,7 @@ export function acknowledgeAlert(api: Api, context: ApiContext): void {
 }
 
 /** `POST /v1/alert-groups/{group_id}/acknowledge`: a person looks after everything that a message is about. */
-export function acknowledgeAlertGroup(api: Api, { store, clock }: ApiContext): void {
+export function acknowledgeAlertGroup(api: Api, { store, clock }: ApiBase): void {
   api.post(
     "/v1/alert-groups/:group_id/acknowledge",
     {
@@ -140,7 +140,7 @@ export function nameOf(request: FastifyRequest): string {
 
 /** Error: `AlertNotFound`. */
 async function findAlert(
-  { store }: Pick<ApiContext, "store">,
+  { store }: Pick<ApiBase, "store">,
   request: FastifyRequest<{ Params: { alert_id: string } }>,
 ): Promise<StoredAlert> {
   const { alert_id: id } = request.params;

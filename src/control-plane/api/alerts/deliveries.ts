@@ -9,13 +9,13 @@ import type { AlertMessage } from "../../alerts/message.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
 import { DELIVERY_RETENTION_MS, type AlertDelivery } from "../../store/alerts.ts";
 import { accountOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 
 const CURSOR = /^[1-9][0-9]{0,14}$/;
 
 /** `GET /v1/alert-deliveries`: what was sent, where to, and what was answered. */
-export function listAlertDeliveries(api: Api, { store }: ApiContext): void {
+export function listAlertDeliveries(api: Api, { store }: ApiBase): void {
   api.get(
     "/v1/alert-deliveries",
     {

@@ -22,7 +22,7 @@ import {
   sendResource,
   stateOf,
 } from "../conditional-requests.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";
 
@@ -36,7 +36,7 @@ const testedSchema = z
   .meta({ id: "AlertChannelTest" });
 
 /** `GET /v1/alert-settings`: what an account says about alerts. */
-export function getAlertSettings(api: Api, { store }: ApiContext): void {
+export function getAlertSettings(api: Api, { store }: ApiBase): void {
   api.get(
     PATH,
     {
@@ -56,8 +56,11 @@ export function getAlertSettings(api: Api, { store }: ApiContext): void {
 }
 
 /** `PUT /v1/alert-settings`: replaces all of it. */
-export function replaceAlertSettings(api: Api, { store, sealer, channels, clock }: ApiContext): void {
-  const explainRefusal = (url: URL): string | undefined => channels.explainRefusal(url);
+export function replaceAlertSettings(
+  api: Api,
+  { store, sealer, alerts, clock }: ApiContext<"alerts" | "sealer">,
+): void {
+  const explainRefusal = (url: URL): string | undefined => alerts.channels.explainRefusal(url);
   api.put(
     PATH,
     {
@@ -106,8 +109,9 @@ export function replaceAlertSettings(api: Api, { store, sealer, channels, clock 
 }
 
 /** `POST /v1/alert-channels/{name}/test`: sends a message, and says what the other side answered. */
-export function testAlertChannel(api: Api, context: ApiContext): void {
-  const { store, channels, channelTests, clock, stopping } = context;
+export function testAlertChannel(api: Api, context: ApiContext<"alerts">): void {
+  const { store, clock, stopping } = context;
+  const { channels, tests } = context.alerts;
   api.post(
     "/v1/alert-channels/:name/test",
     {
@@ -126,8 +130,8 @@ export function testAlertChannel(api: Api, context: ApiContext): void {
       const accountId = accountOf(request);
       const { name } = request.params;
       if (!(await store.alertSettings.findChannel(accountId, name))) throw new EdgeError("AlertChannelNotFound");
-      channelTests.requireAllowed(accountId);
-      channelTests.record(accountId);
+      tests.requireAllowed(accountId);
+      tests.record(accountId);
       const audit = auditOf(request, clock, {
         action: "alert_channel.tested",
         subject: { kind: "alert_channel", id: name },

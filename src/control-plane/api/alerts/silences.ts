@@ -17,7 +17,7 @@ import { termsOfSelector } from "../../core/selector-terms.ts";
 import { MAX_SILENCES, type Silence } from "../../store/alerts.ts";
 import { findAsset } from "../asset-resource.ts";
 import { accountOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { pageOf } from "../page.ts";
 import { auditOf } from "../people/audit-entry.ts";
@@ -26,7 +26,7 @@ import { nameOf } from "./alerts.ts";
 const silenceParams = z.object({ silence_id: z.string().meta({ description: "Id of the silence." }) });
 
 /** `GET /v1/silences`: the silences of the account that have not ended. */
-export function listSilences(api: Api, { store, clock }: ApiContext): void {
+export function listSilences(api: Api, { store, clock }: ApiBase): void {
   api.get(
     "/v1/silences",
     {
@@ -57,7 +57,7 @@ export function listSilences(api: Api, { store, clock }: ApiContext): void {
 
 /** Returns the silences that take the asset. What is no asset has none. */
 async function ofAsset(
-  { assets, assetSettings }: ApiContext["store"],
+  { assets, assetSettings }: ApiBase["store"],
   accountId: string,
   identifier: string,
   silences: readonly Silence[],
@@ -72,7 +72,7 @@ async function ofAsset(
 }
 
 /** `POST /v1/silences`: of some alerts nothing is told for a time. */
-export function createSilence(api: Api, { store, clock }: ApiContext): void {
+export function createSilence(api: Api, { store, clock }: ApiBase): void {
   api.post(
     "/v1/silences",
     {
@@ -127,7 +127,7 @@ export function createSilence(api: Api, { store, clock }: ApiContext): void {
 }
 
 /** `DELETE /v1/silences/{silence_id}`: ends a silence. */
-export function endSilence(api: Api, { store, clock }: ApiContext): void {
+export function endSilence(api: Api, { store, clock }: ApiBase): void {
   api.delete(
     "/v1/silences/:silence_id",
     {

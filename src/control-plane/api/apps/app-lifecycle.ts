@@ -1,6 +1,12 @@
-import type { Api, ApiContext } from "../context.ts";
+import type { Api } from "../context.ts";
 import { appParams } from "./app-resource.ts";
-import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
+import {
+  type CommandContext,
+  commandSchema,
+  streamErrorHandler,
+  STREAM_DESCRIPTION,
+  streamCommand,
+} from "./command-stream.ts";
 import { waitQuerySchema } from "./request-options.ts";
 
 const LIFECYCLE_ACTIONS = {
@@ -18,7 +24,7 @@ const LIFECYCLE_ACTIONS = {
 } as const;
 
 /** `POST /v1/assets/{asset_id}/edge/apps/{name}/stop`, `…/start`, `…/restart`: each streams its events. */
-export function appLifecycle(api: Api, context: ApiContext): void {
+export function appLifecycle(api: Api, context: CommandContext): void {
   for (const action of ["stop", "start", "restart"] as const) {
     const { operationId, summary, description } = LIFECYCLE_ACTIONS[action];
     api.post(

@@ -3,12 +3,18 @@ import { splitDeployRequest } from "../../../protocol/apps/deploy-request.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { utf8ByteLength } from "../../../protocol/values/utf8-byte-length.ts";
 import { assetParams } from "../asset-resource.ts";
-import type { Api, ApiContext } from "../context.ts";
-import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
+import type { Api } from "../context.ts";
+import {
+  type CommandContext,
+  commandSchema,
+  streamErrorHandler,
+  STREAM_DESCRIPTION,
+  streamCommand,
+} from "./command-stream.ts";
 import { deployQuerySchema, requireBody, toDeployOptions } from "./request-options.ts";
 
 /** `POST /v1/assets/{asset_id}/edge/apply`: applies a group of apps as one deployment and streams the events. */
-export function applyGroup(api: Api, context: ApiContext): void {
+export function applyGroup(api: Api, context: CommandContext): void {
   api.post(
     "/v1/assets/:asset_id/edge/apply",
     {

@@ -5,7 +5,7 @@ import type { AppCommand } from "../../core/command.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { findAsset } from "../asset-resource.ts";
 import type { Idempotency } from "../../store/deployments.ts";
-import type { ApiContext } from "../context.ts";
+import type { ApiBase, ApiContext } from "../context.ts";
 import { uploadsOfCommand } from "../../core/named-uploads.ts";
 import { idempotencyHeaders, idempotencyKeyOf } from "../idempotency-key.ts";
 import { deploymentPath, deploymentSchema, toDeploymentResponse } from "../deployments/deployment-resource.ts";
@@ -62,7 +62,7 @@ export const STREAM_DESCRIPTION = "Streams events: see the tag Apps.";
  * The error handler of these endpoints. After authentication, refusals are event streams too unless the client asks for JSON,
  * and so is the service's own failure before it: while the database does not respond, no key can be checked.
  */
-export function streamErrorHandler({ logger, clock }: ApiContext) {
+export function streamErrorHandler({ logger, clock }: ApiBase) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const shown = toPublicError(error, request, logger);
     setErrorHeaders(shown, reply);
@@ -72,17 +72,20 @@ export function streamErrorHandler({ logger, clock }: ApiContext) {
   };
 }
 
+/** What these endpoints use. */
+export type CommandContext = ApiContext<"accounts" | "deployments" | "streams" | "uploads">;
+
 /** Starts the deployment and responds with its events. */
 export async function streamCommand(
-  context: ApiContext,
+  context: CommandContext,
   request: AssetRequest,
   reply: FastifyReply,
   given: AppCommand,
 ): Promise<FastifyReply> {
-  const { store, deployments, streamLimiter, uploads } = context;
+  const { store, deployments, streams, uploads } = context;
   const isAsync = prefersAsync(request);
   // First, so that a request whose events cannot be streamed starts no deployment.
-  if (!isAsync) streamLimiter.acquireForAccount(request, reply);
+  if (!isAsync) streams.limiter.acquireForAccount(request, reply);
   const asset = await findAsset(store, request, request.params.asset_id);
   // A dry run says what would be fetched.
   if (given.options.dry_run !== true) await uploads.use(asset.accountId, uploadsOfCommand(given.command));

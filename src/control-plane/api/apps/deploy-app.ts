@@ -5,9 +5,15 @@ import { IN_WORDS } from "../../../protocol/values/issue-words.ts";
 import { invalidRequest, toDeployRequestError } from "../../../protocol/errors/request-error.ts";
 import type { ZodType } from "zod";
 import { assetParams } from "../asset-resource.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api } from "../context.ts";
 import { validateBy } from "../errors.ts";
-import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
+import {
+  type CommandContext,
+  commandSchema,
+  streamErrorHandler,
+  STREAM_DESCRIPTION,
+  streamCommand,
+} from "./command-stream.ts";
 import { deployQuerySchema, limitOtherFields, requireBody, toDeployOptions } from "./request-options.ts";
 
 /**
@@ -15,7 +21,7 @@ import { deployQuerySchema, limitOtherFields, requireBody, toDeployOptions } fro
  * streams too, unless the client asks for JSON or does not wait (`command-stream.ts`). The deployment continues when the client
  * disconnects.
  */
-export function deployApp(api: Api, context: ApiContext): void {
+export function deployApp(api: Api, context: CommandContext): void {
   api.post(
     "/v1/assets/:asset_id/edge/apps",
     {

@@ -62,7 +62,7 @@ const EXAMPLE: readonly LogEntry[] = [
 ];
 
 /** `GET /v1/assets/{asset_id}/edge/apps/{name}/logs`: streams the log of an app from the device. */
-export function getAppLogs(api: Api, context: ApiContext): void {
+export function getAppLogs(api: Api, context: ApiContext<"accounts" | "queries" | "streams">): void {
   api.get(
     "/v1/assets/:asset_id/edge/apps/:name/logs",
     {
@@ -123,7 +123,7 @@ function restartingError(): EdgeError {
 }
 
 function sendLog(
-  { streamLimiter }: ApiContext,
+  { streams }: ApiContext<"streams">,
   request: FastifyRequest,
   reply: FastifyReply,
   feed: LogFeed,
@@ -134,7 +134,7 @@ function sendLog(
       "Content-Type": `${format.mediaType}; charset=utf-8`,
       "X-Accel-Buffering": "no",
     })
-    .send(Readable.from(streamLimiter.withStallTimeout(request, reply, writeLog(feed, format))));
+    .send(Readable.from(streams.limiter.withStallTimeout(request, reply, writeLog(feed, format))));
 }
 
 async function* writeLog(feed: LogFeed, format: LogFormat): AsyncGenerator<string> {

@@ -39,7 +39,7 @@ const schema = appSchema
   .meta({ id: "AppDetails" });
 
 /** `GET /v1/assets/{asset_id}/edge/apps/{name}`: one app, as last reported or queried from the device. */
-export function getApp(api: Api, context: ApiContext): void {
+export function getApp(api: Api, context: ApiContext<"accounts" | "queries">): void {
   api.get(
     "/v1/assets/:asset_id/edge/apps/:name",
     {
@@ -84,7 +84,7 @@ export function getApp(api: Api, context: ApiContext): void {
 }
 
 async function revealApp(
-  context: ApiContext,
+  context: ApiContext<"accounts" | "queries">,
   request: FastifyRequest,
   reply: FastifyReply,
   asset: Asset,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { assetParams, findAsset } from "../asset-resource.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { presenceFields, presenceOf } from "../device/presence.ts";
 import { errors, json } from "../docs/responses.ts";
 import { appSchema, toAppResponse } from "./app-resource.ts";
@@ -10,7 +10,7 @@ const listSchema = z
   .meta({ id: "AppList" });
 
 /** `GET /v1/assets/{asset_id}/edge/apps`: the apps of a device as last reported. */
-export function listApps(api: Api, context: ApiContext): void {
+export function listApps(api: Api, context: ApiBase): void {
   api.get(
     "/v1/assets/:asset_id/edge/apps",
     {

@@ -1,10 +1,16 @@
-import type { Api, ApiContext } from "../context.ts";
+import type { Api } from "../context.ts";
 import { appParams } from "./app-resource.ts";
-import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
+import {
+  type CommandContext,
+  commandSchema,
+  streamErrorHandler,
+  STREAM_DESCRIPTION,
+  streamCommand,
+} from "./command-stream.ts";
 import { waitQuerySchema } from "./request-options.ts";
 
 /** `DELETE /v1/assets/{asset_id}/edge/apps/{name}`: removes an app and streams the events. */
-export function removeApp(api: Api, context: ApiContext): void {
+export function removeApp(api: Api, context: CommandContext): void {
   api.delete(
     "/v1/assets/:asset_id/edge/apps/:name",
     {

@@ -3,11 +3,17 @@ import { splitDeployRequest } from "../../../protocol/apps/deploy-request.ts";
 import type { ServedReleases } from "../../releases/served-releases.ts";
 import { assetParams } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
+import {
+  type CommandContext,
+  commandSchema,
+  streamErrorHandler,
+  STREAM_DESCRIPTION,
+  streamCommand,
+} from "./command-stream.ts";
 import { deployQuerySchema, requireBody, toDeployOptions } from "./request-options.ts";
 
 /** `POST /v1/assets/{asset_id}/edge/agent`: updates the agent of a device and streams the events. */
-export function updateAgent(api: Api, context: ApiContext): void {
+export function updateAgent(api: Api, context: CommandContext & ApiContext<"releases">): void {
   api.post(
     "/v1/assets/:asset_id/edge/agent",
     {

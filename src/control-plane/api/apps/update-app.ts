@@ -1,9 +1,15 @@
 import type { FastifyRequest } from "fastify";
 import { splitDeployRequest, updateRequestSchema } from "../../../protocol/apps/deploy-request.ts";
 import { MAX_APP_REQUEST_BYTES } from "../../../protocol/limits.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api } from "../context.ts";
 import { appParams } from "./app-resource.ts";
-import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
+import {
+  type CommandContext,
+  commandSchema,
+  streamErrorHandler,
+  STREAM_DESCRIPTION,
+  streamCommand,
+} from "./command-stream.ts";
 import { deployQuerySchema, limitOtherFields, requireBody, toDeployOptions } from "./request-options.ts";
 
 /** Accepts a body that repeats the app's name, such as the file the app was deployed from. */
@@ -13,7 +19,7 @@ async function dropUnchangedName({ body, params }: FastifyRequest): Promise<void
 }
 
 /** `PATCH /v1/assets/{asset_id}/edge/apps/{name}`: updates an app and streams the events. */
-export function updateApp(api: Api, context: ApiContext): void {
+export function updateApp(api: Api, context: CommandContext): void {
   api.patch(
     "/v1/assets/:asset_id/edge/apps/:name",
     {

@@ -9,7 +9,7 @@ import {
 } from "../../../protocol/assets/enrolment.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { accountOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { ENTITY_TAG_HEADERS, errors, errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
 import { auditOf } from "../people/audit-entry.ts";
@@ -20,7 +20,7 @@ const SETTINGS_PATH = "/v1/enrolment-settings";
 const SETTINGS = json("The settings.", enrolmentSettingsSchema);
 
 /** `POST /v1/assets/{asset_id}/accept`: accepts the device of an asset. */
-export function acceptDevice(api: Api, context: ApiContext): void {
+export function acceptDevice(api: Api, context: ApiContext<"deployments">): void {
   const { store, clock, deployments } = context;
   const legacy = createLegacy(context);
   api.post(
@@ -55,7 +55,7 @@ export function acceptDevice(api: Api, context: ApiContext): void {
 }
 
 /** `GET /v1/enrolment-settings`: whether devices are accepted by themselves. */
-export function getEnrolmentSettings(api: Api, { store }: ApiContext): void {
+export function getEnrolmentSettings(api: Api, { store }: ApiBase): void {
   api.get(
     SETTINGS_PATH,
     {
@@ -73,7 +73,7 @@ export function getEnrolmentSettings(api: Api, { store }: ApiContext): void {
 }
 
 /** `PATCH /v1/enrolment-settings`: changes them. */
-export function changeEnrolmentSettings(api: Api, { store, clock }: ApiContext): void {
+export function changeEnrolmentSettings(api: Api, { store, clock }: ApiBase): void {
   api.patch(
     SETTINGS_PATH,
     {

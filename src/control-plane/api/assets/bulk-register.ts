@@ -12,7 +12,7 @@ import { identifiersOf } from "../../core/identifier.ts";
 import type { RegisterResult } from "../../store/assets.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { accountOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { bulkQuery, carryOutRows } from "./bulk-rows.ts";
 import { recordConflict, requireAssetQuota } from "./register-asset.ts";
@@ -22,7 +22,7 @@ type Fields = Pick<Done, "serial_number" | "asset_id" | "device_token">;
 type Done = Extract<BulkRegistrationResult["results"][number], { status: "done" }>;
 
 /** `POST /v1/bulk/assets`: registers many assets, each on its own. */
-export function registerAssets(api: Api, context: ApiContext): void {
+export function registerAssets(api: Api, context: ApiContext<"assets" | "sims">): void {
   api.post(
     "/v1/bulk/assets",
     {
@@ -54,7 +54,7 @@ export function registerAssets(api: Api, context: ApiContext): void {
         isDryRun,
         known: ({ serial_number }) => ({ serial_number }),
         carryOut: async (row) => {
-          context.conflictRateLimiter.requireAllowed(accountId);
+          context.assets.conflicts.requireAllowed(accountId);
           await requireAssetQuota(context, accountId, isDryRun ? registered : 0);
           const { asset, deviceToken } = await register(
             { ...registrar, isAccepted: accept, bind: (each) => bindSims(context, each) },
@@ -73,7 +73,7 @@ export function registerAssets(api: Api, context: ApiContext): void {
 }
 
 /** A store that says what a registration would lead to after those that it was asked about before, and stores nothing. */
-function checking({ store }: ApiContext) {
+function checking({ store }: ApiBase) {
   const taken = new Map<string, Asset>();
   const registerAsset = async (asset: Asset): Promise<RegisterResult> => {
     const identifiers = identifiersOf(asset);

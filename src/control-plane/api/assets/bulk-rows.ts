@@ -3,7 +3,7 @@ import { z } from "zod";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import type { RowError } from "../../../protocol/assets/bulk.ts";
 import { booleanString } from "../../../protocol/values/scalars.ts";
-import type { ApiContext } from "../context.ts";
+import type { ApiBase } from "../context.ts";
 import { toErrorBody, toPublicError } from "../errors.ts";
 
 /** Time for the rows of one request: a client, and proxies in between, wait about as long for a response. */
@@ -51,7 +51,7 @@ export class RowFailure<Fields> extends Error {
  * said of a row but what is known.
  */
 export async function carryOutRows<Row, Fields extends object>(
-  { clock, logger, stopping }: ApiContext,
+  { clock, logger, stopping }: ApiBase,
   request: FastifyRequest,
   { rows, isDryRun, known, carryOut }: BulkRows<Row, Fields>,
 ): Promise<BulkResult<Fields>> {

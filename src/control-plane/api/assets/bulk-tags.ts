@@ -5,7 +5,7 @@ import {
   type BulkTagsResult,
   bulkTagsResultSchema,
 } from "../../../protocol/assets/bulk.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { isPreconditionError, isTagList, preconditionOfTags, tagOf } from "../conditional-requests.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
@@ -19,7 +19,7 @@ type Fields = Partial<Pick<Done, "asset_id" | "tags" | "etag">>;
 type Done = Extract<BulkTagsResult["results"][number], { status: "done" }>;
 
 /** `POST /v1/bulk/tags`: changes the tags of many assets, each on its own. */
-export function tagAssets(api: Api, context: ApiContext): void {
+export function tagAssets(api: Api, context: ApiBase): void {
   api.post(
     "/v1/bulk/tags",
     {
@@ -57,7 +57,7 @@ export function tagAssets(api: Api, context: ApiContext): void {
 }
 
 async function tagAsset(
-  context: ApiContext,
+  context: ApiBase,
   request: FastifyRequest,
   { asset_id: identifier, tags: changes, replace, if_match: sent }: Row,
   isDryRun: boolean,

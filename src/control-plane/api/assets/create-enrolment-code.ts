@@ -8,13 +8,13 @@ import { issueCode } from "../../assets/enrolment-codes.ts";
 import { permissionsOf } from "../../core/people/roles.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { principalOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { requirePermissionFor } from "../people/require-permission.ts";
 import { assetParams, findAssetWithState, stateTime } from "../asset-resource.ts";
 
 /** `POST /v1/assets/{asset_id}/enrolment-codes`: creates a code with which a device becomes this asset. */
-export function createEnrolmentCode(api: Api, context: ApiContext): void {
+export function createEnrolmentCode(api: Api, context: ApiBase): void {
   const { store } = context;
   api.post(
     "/v1/assets/:asset_id/enrolment-codes",

@@ -1,12 +1,12 @@
 import { assetSchema } from "../../../protocol/assets/asset.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
 import { assetParams, readAsset } from "../asset-resource.ts";
 import { sendResource } from "../conditional-requests.ts";
 
 /** `GET /v1/assets/{asset_id}`: one asset. */
-export function getAsset(api: Api, context: ApiContext): void {
+export function getAsset(api: Api, context: ApiBase): void {
   const legacy = createLegacy(context);
   api.get(
     "/v1/assets/:asset_id",

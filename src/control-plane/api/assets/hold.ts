@@ -7,7 +7,7 @@ import type { Hold } from "../../store/asset-settings.ts";
 import type { AuditEntry } from "../../store/audit.ts";
 import type { Asset } from "../../core/asset.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";
 import { personOf } from "../auth.ts";
@@ -26,7 +26,7 @@ const DOCS = { tags: ["Assets"], params: assetParams };
 const CHANGE_DOCS = { ...DOCS, headers: ifMatchHeaders };
 
 /** `GET /v1/assets/{asset_id}/hold`: whether an asset is held, and why. */
-export function getHold(api: Api, { store, clock }: ApiContext): void {
+export function getHold(api: Api, { store, clock }: ApiBase): void {
   api.get(
     PATH,
     {
@@ -49,7 +49,7 @@ export function getHold(api: Api, { store, clock }: ApiContext): void {
 }
 
 /** `PUT /v1/assets/{asset_id}/hold`: holds an asset. */
-export function setHold(api: Api, { store, clock }: ApiContext): void {
+export function setHold(api: Api, { store, clock }: ApiBase): void {
   api.put(
     PATH,
     {
@@ -83,7 +83,7 @@ export function setHold(api: Api, { store, clock }: ApiContext): void {
 }
 
 /** `DELETE /v1/assets/{asset_id}/hold`: releases an asset. */
-export function releaseHold(api: Api, { store, clock }: ApiContext): void {
+export function releaseHold(api: Api, { store, clock }: ApiBase): void {
   api.delete(
     PATH,
     {
@@ -114,7 +114,7 @@ interface HoldChange {
 }
 
 async function change(
-  { store, clock }: Pick<ApiContext, "store" | "clock">,
+  { store, clock }: Pick<ApiBase, "store" | "clock">,
   request: FastifyRequest,
   reply: FastifyReply,
   uuid: string,

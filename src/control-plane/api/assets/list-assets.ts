@@ -8,13 +8,13 @@ import { toAssetListItem } from "../../core/asset-view.ts";
 import { decodeAssetCursor, encodeAssetCursor } from "../../core/cursor.ts";
 import { MAX_SCANNED_ASSETS } from "../../store/assets.ts";
 import { accountOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
 import { stateTime } from "../asset-resource.ts";
 
 /** `GET /v1/assets`: the account's assets, page by page, oldest first. */
-export function listAssets(api: Api, context: ApiContext): void {
+export function listAssets(api: Api, context: ApiBase): void {
   const legacy = createLegacy(context);
   api.get(
     "/v1/assets",

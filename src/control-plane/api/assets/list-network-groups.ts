@@ -1,10 +1,10 @@
 import { DEFAULT_NETWORK_GROUPS, type NetworkGroupList, networkGroupListSchema } from "../../../protocol/assets/sim.ts";
 import { accountOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 
 /** `GET /v1/network-groups`: the network groups that a Super SIM of the account may be in. */
-export function listNetworkGroups(api: Api, { store }: ApiContext): void {
+export function listNetworkGroups(api: Api, { store }: ApiBase): void {
   api.get(
     "/v1/network-groups",
     {

@@ -9,7 +9,7 @@ import { type IdentifierConflict, registerAsset as register } from "../../assets
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { accountOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { ENTITY_TAG_HEADERS, errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
 import { assetPath, findAssetWithState, stateTime, toAssetResponse } from "../asset-resource.ts";
@@ -21,7 +21,7 @@ const HEADERS = {
 };
 
 /** `POST /v1/assets`: registers an asset and returns its device token, which is not shown again. */
-export function registerAsset(api: Api, context: ApiContext): void {
+export function registerAsset(api: Api, context: ApiContext<"assets" | "sims">): void {
   const legacy = createLegacy(context);
   api.post(
     "/v1/assets",
@@ -48,7 +48,7 @@ export function registerAsset(api: Api, context: ApiContext): void {
     },
     async (request, reply): Promise<RegisteredAsset> => {
       const accountId = accountOf(request);
-      context.conflictRateLimiter.requireAllowed(accountId);
+      context.assets.conflicts.requireAllowed(accountId);
       await requireAssetQuota(context, accountId);
       const { asset, deviceToken } = await register(
         {
@@ -72,7 +72,7 @@ export function registerAsset(api: Api, context: ApiContext): void {
 
 /** @param planned assets that are to be registered before, which are not stored */
 export async function requireAssetQuota(
-  { store, config, observer }: ApiContext,
+  { store, config, observer }: ApiBase,
   accountId: string,
   planned = 0,
 ): Promise<void> {
@@ -89,13 +89,13 @@ export async function requireAssetQuota(
 
 /** Logs the owner of the identifier for the service's operator, who may settle a dispute. The account does not see it. */
 export function recordConflict(
-  { conflictRateLimiter, logger }: ApiContext,
+  { assets, logger }: ApiContext<"assets">,
   accountId: string,
   conflict: IdentifierConflict,
 ): void {
   const { taken, value, owner } = conflict;
   if (owner.accountId === accountId) return;
-  conflictRateLimiter.record(accountId);
+  assets.conflicts.record(accountId);
   logger.warn(
     {
       account_id: accountId,

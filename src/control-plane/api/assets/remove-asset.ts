@@ -10,8 +10,8 @@ import { changeResource, ifMatchHeaders, preconditionOf, type Resource } from ".
 import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
 
 /** `DELETE /v1/assets/{asset_id}`: removes the asset and disconnects its device, whose token becomes void. */
-export function removeAsset(api: Api, context: ApiContext): void {
-  const { store, deployments, access, clock } = context;
+export function removeAsset(api: Api, context: ApiContext<"accounts" | "deployments">): void {
+  const { store, deployments, accounts, clock } = context;
   const legacy = createLegacy(context);
   api.delete(
     "/v1/assets/:asset_id",
@@ -44,7 +44,7 @@ export function removeAsset(api: Api, context: ApiContext): void {
       await changeResource(reply, present, () => store.assets.removeAsset(uuid, entry, precondition));
       await deployments.cancelAll(uuid);
       // Closes the device's session, whose token is void now.
-      await access.recheck(deviceSubject(uuid));
+      await accounts.access.recheck(deviceSubject(uuid));
       return reply.code(204).send();
     },
   );

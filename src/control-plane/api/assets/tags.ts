@@ -5,7 +5,7 @@ import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import { MAX_TAGS, type Tags, tagsSchema, tagsUpdateSchema } from "../../../protocol/fleets/tags.ts";
 import type { Asset } from "../../core/asset.ts";
 import type { Precondition } from "../../store/precondition.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
@@ -29,7 +29,7 @@ type Stored = ReadonlyMap<string, string>;
 type Changes = Readonly<Record<string, string | null>>;
 
 /** `GET /v1/assets/{asset_id}/tags`: the tags of an asset. */
-export function getTags(api: Api, { store }: ApiContext): void {
+export function getTags(api: Api, { store }: ApiBase): void {
   api.get(
     PATH,
     {
@@ -49,7 +49,7 @@ export function getTags(api: Api, { store }: ApiContext): void {
 }
 
 /** `PUT /v1/assets/{asset_id}/tags`: replaces all tags of an asset. */
-export function replaceTags(api: Api, context: ApiContext): void {
+export function replaceTags(api: Api, context: ApiBase): void {
   api.put(
     PATH,
     {
@@ -67,7 +67,7 @@ export function replaceTags(api: Api, context: ApiContext): void {
 }
 
 /** `PATCH /v1/assets/{asset_id}/tags`: sets and removes single tags of an asset. */
-export function updateTags(api: Api, context: ApiContext): void {
+export function updateTags(api: Api, context: ApiBase): void {
   api.patch(
     PATH,
     {
@@ -85,7 +85,7 @@ export function updateTags(api: Api, context: ApiContext): void {
 }
 
 /** `DELETE /v1/assets/{asset_id}/tags`: removes all tags of an asset. */
-export function removeTags(api: Api, context: ApiContext): void {
+export function removeTags(api: Api, context: ApiBase): void {
   api.delete(
     PATH,
     {
@@ -108,7 +108,7 @@ export function removeTags(api: Api, context: ApiContext): void {
 }
 
 async function respondToChange(
-  context: ApiContext,
+  context: ApiBase,
   request: TagsRequest,
   reply: FastifyReply,
   changes: Changes,
@@ -132,7 +132,7 @@ interface TagsChange {
 
 /** Changes the tags of an asset. Errors: `AssetNotFound` if it was removed meanwhile, and `InvalidRequest` for too many. */
 export async function changeTags(
-  { store, clock }: ApiContext,
+  { store, clock }: ApiBase,
   request: FastifyRequest,
   { uuid, name }: Asset,
   { changes, replace, precondition }: TagsChange,

@@ -25,7 +25,7 @@ const CODES = [
 ] as const;
 
 /** `PATCH /v1/assets/{asset_id}`: updates name, status and network group. */
-export function updateAsset(api: Api, context: ApiContext): void {
+export function updateAsset(api: Api, context: ApiContext<"assets">): void {
   const legacy = createLegacy(context);
   api.patch(
     "/v1/assets/:asset_id",
@@ -53,7 +53,7 @@ export function updateAsset(api: Api, context: ApiContext): void {
       const precondition = preconditionOf(request, assetState);
       const present = (): Promise<Resource<AssetBody>> => readAsset(context, legacy, request, reply, params.asset_id);
       const asset = await changeResource(reply, present, () =>
-        context.assetUpdater.update(originOf(request), params.asset_id, (current, ownGroups) => {
+        context.assets.updater.update(originOf(request), params.asset_id, (current, ownGroups) => {
           precondition?.(current);
           return planUpdate(current, body, ownGroups);
         }),

@@ -39,7 +39,7 @@ type VariablesRequest = FastifyRequest<{ Params: { asset_id: string } }>;
 type Changes = Readonly<Record<string, Variables[string] | null>>;
 
 /** `GET /v1/assets/{asset_id}/variables`: the variables of an asset. */
-export function getVariables(api: Api, { store, sealer }: ApiContext): void {
+export function getVariables(api: Api, { store, sealer }: ApiContext<"sealer">): void {
   api.get(
     PATH,
     {
@@ -62,7 +62,7 @@ export function getVariables(api: Api, { store, sealer }: ApiContext): void {
 }
 
 /** `PUT /v1/assets/{asset_id}/variables`: replaces all variables of an asset. */
-export function replaceVariables(api: Api, context: ApiContext): void {
+export function replaceVariables(api: Api, context: ApiContext<"sealer">): void {
   api.put(
     PATH,
     {
@@ -80,7 +80,7 @@ export function replaceVariables(api: Api, context: ApiContext): void {
 }
 
 /** `PATCH /v1/assets/{asset_id}/variables`: sets and removes single variables of an asset. */
-export function updateVariables(api: Api, context: ApiContext): void {
+export function updateVariables(api: Api, context: ApiContext<"sealer">): void {
   api.patch(
     PATH,
     {
@@ -98,7 +98,7 @@ export function updateVariables(api: Api, context: ApiContext): void {
 }
 
 /** `DELETE /v1/assets/{asset_id}/variables`: removes all variables of an asset. */
-export function removeVariables(api: Api, context: ApiContext): void {
+export function removeVariables(api: Api, context: ApiContext<"sealer">): void {
   api.delete(
     PATH,
     {
@@ -121,7 +121,7 @@ export function removeVariables(api: Api, context: ApiContext): void {
 }
 
 async function changeVariables(
-  { store, clock, sealer }: ApiContext,
+  { store, clock, sealer }: ApiContext<"sealer">,
   request: VariablesRequest,
   reply: FastifyReply,
   changes: Changes,

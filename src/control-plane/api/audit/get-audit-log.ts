@@ -12,11 +12,11 @@ import { decodeAuditCursor, encodeAuditCursor } from "../../core/cursor.ts";
 import type { StoredAuditEntry } from "../../store/audit.ts";
 import type { Store } from "../../store/store.ts";
 import { accountOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 
 /** `GET /v1/audit`: the account's audit log, page by page, newest first. */
-export function getAuditLog(api: Api, { store }: ApiContext): void {
+export function getAuditLog(api: Api, { store }: ApiBase): void {
   api.get(
     "/v1/audit",
     {

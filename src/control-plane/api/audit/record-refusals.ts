@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { EdgeError, type ErrorCode } from "../../../protocol/errors/errors.ts";
 import { auditEntry } from "../../accounts/audit-entry.ts";
 import { actionOf } from "../../core/people/endpoint-actions.ts";
-import type { ApiContext } from "../context.ts";
+import type { ApiBase, ApiContext } from "../context.ts";
 import { errorStatus } from "../errors.ts";
 import { originOf } from "./origin-of.ts";
 
@@ -15,7 +15,7 @@ interface Parameters {
 }
 
 /** Returns a hook that writes attempts to the audit log which are refused for want of a permission, or for a conflict. */
-export function recordRefusals({ store, refusals, clock }: Pick<ApiContext, "store" | "refusals" | "clock">) {
+export function recordRefusals({ store, clock, accounts }: ApiContext<"accounts">) {
   return async (request: FastifyRequest, _reply: FastifyReply, error: unknown): Promise<void> => {
     if (!request.principal || !(error instanceof EdgeError) || !isRefusal(error.code)) return;
     const { method, routeOptions } = request;
@@ -33,12 +33,12 @@ export function recordRefusals({ store, refusals, clock }: Pick<ApiContext, "sto
       ...(name !== undefined && path.includes("/edge/apps/") && { app: name }),
       details: { permission, ...(action === undefined && { method, endpoint: path }) },
     });
-    await refusals.record(entry);
+    await accounts.refusals.record(entry);
   };
 }
 
 /** The attempt is recorded without its asset if the store cannot say which it is. */
-async function findAsset(store: ApiContext["store"], accountId: string, identifier: string) {
+async function findAsset(store: ApiBase["store"], accountId: string, identifier: string) {
   return store.assets.findAsset(accountId, identifier).catch(() => undefined);
 }
 

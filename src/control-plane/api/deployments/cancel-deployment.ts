@@ -10,7 +10,7 @@ import { deploymentParams, deploymentSchema, findDeployment, toDeploymentRespons
  * `DELETE /v1/assets/{asset_id}/edge/deployments/{deployment_id}`: cancels a deployment. 202 while the device undoes
  * it, 200 when it is finished. A deployment that was finished before does not change.
  */
-export function cancelDeployment(api: Api, { store, deployments, clock }: ApiContext): void {
+export function cancelDeployment(api: Api, { store, deployments, clock }: ApiContext<"deployments">): void {
   api.delete(
     "/v1/assets/:asset_id/edge/deployments/:deployment_id",
     {

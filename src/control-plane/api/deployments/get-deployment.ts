@@ -1,9 +1,9 @@
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { deploymentParams, deploymentSchema, findDeployment, toDeploymentResponse } from "./deployment-resource.ts";
 
 /** `GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}`: the record of one deployment. */
-export function getDeployment(api: Api, { store }: ApiContext): void {
+export function getDeployment(api: Api, { store }: ApiBase): void {
   api.get(
     "/v1/assets/:asset_id/edge/deployments/:deployment_id",
     {

@@ -9,7 +9,7 @@ import { termsOfSelector } from "../../core/selector-terms.ts";
 import { decodeDeploymentListCursor, encodeDeploymentListCursor } from "../../core/cursor.ts";
 import { MAX_SCANNED } from "../../store/deployment-lists.ts";
 import { accountOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { accountDeploymentListSchema, toDeploymentResponse } from "./deployment-resource.ts";
 
@@ -30,7 +30,7 @@ const query = pageQuerySchema.extend({
 });
 
 /** `GET /v1/deployments`: the deployments of all assets of the account. */
-export function listAccountDeployments(api: Api, { store }: ApiContext): void {
+export function listAccountDeployments(api: Api, { store }: ApiBase): void {
   api.get(
     "/v1/deployments",
     {

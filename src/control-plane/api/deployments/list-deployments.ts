@@ -3,7 +3,7 @@ import { DEFAULT_PAGE_SIZE } from "../../../protocol/limits.ts";
 import { cursorSchema, pageSizeSchema } from "../../../protocol/values/scalars.ts";
 import { decodeDeploymentCursor, encodeDeploymentCursor } from "../../core/cursor.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { deploymentListSchema, toDeploymentResponse } from "./deployment-resource.ts";
 
@@ -13,7 +13,7 @@ const query = z.strictObject({
 });
 
 /** `GET /v1/assets/{asset_id}/edge/deployments`: the asset's deployments, newest first. */
-export function listDeployments(api: Api, { store }: ApiContext): void {
+export function listDeployments(api: Api, { store }: ApiBase): void {
   api.get(
     "/v1/assets/:asset_id/edge/deployments",
     {

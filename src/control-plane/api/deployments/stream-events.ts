@@ -20,8 +20,8 @@ const query = z.strictObject({
  * `GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}/events`: streams the events of a deployment after
  * `after`, past and new ones, until the final event.
  */
-export function streamEvents(api: Api, context: ApiContext): void {
-  const { store, streamLimiter } = context;
+export function streamEvents(api: Api, context: ApiContext<"accounts" | "deployments" | "streams">): void {
+  const { store, streams } = context;
   api.get(
     "/v1/assets/:asset_id/edge/deployments/:deployment_id/events",
     {
@@ -47,7 +47,7 @@ export function streamEvents(api: Api, context: ApiContext): void {
       const after = resumedAfter(request, request.query.after);
       if (isFinished(deployment) && after >= lastSeq) return reply.code(204).send();
       void reply.header("Deployment-Id", id);
-      streamLimiter.acquireForAccount(request, reply);
+      streams.limiter.acquireForAccount(request, reply);
       return sendEvents(context, request, reply, { id, after, hasIds: true });
     },
   );

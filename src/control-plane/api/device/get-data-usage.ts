@@ -48,7 +48,7 @@ const schema = z
   .meta({ id: "DataUsage" });
 
 /** `GET /v1/assets/{asset_id}/edge/data-usage`: data usage of the device and of its SIMs. */
-export function getDataUsage(api: Api, context: ApiContext): void {
+export function getDataUsage(api: Api, context: ApiContext<"accounts" | "queries" | "sims">): void {
   api.get(
     "/v1/assets/:asset_id/edge/data-usage",
     {

@@ -7,7 +7,7 @@ import type { Asset } from "../../core/asset.ts";
 import { ledgerInRange } from "../../core/device-ledger.ts";
 import { utcDay } from "../../core/utc-days.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { liveOrStored, refreshLedger } from "./live-or-stored.ts";
@@ -38,7 +38,7 @@ type DeviceView = Pick<z.output<typeof schema>, "device" | "data_usage"> & {
 };
 
 /** `GET /v1/assets/{asset_id}/edge/device`: the current state of the device, or the last report. */
-export function getDevice(api: Api, context: ApiContext): void {
+export function getDevice(api: Api, context: ApiContext<"accounts" | "queries">): void {
   api.get(
     "/v1/assets/:asset_id/edge/device",
     {
@@ -70,7 +70,7 @@ export function getDevice(api: Api, context: ApiContext): void {
   );
 }
 
-async function queryLive(context: ApiContext, asset: Asset, signal: AbortSignal): Promise<DeviceView> {
+async function queryLive(context: ApiContext<"queries">, asset: Asset, signal: AbortSignal): Promise<DeviceView> {
   const nowS = unixNow(context.clock);
   const day = utcDay(nowS);
   const [device, ledger] = await Promise.all([
@@ -80,7 +80,7 @@ async function queryLive(context: ApiContext, asset: Asset, signal: AbortSignal)
   return { device, data_usage: toDataUsage(ledger.value, day), at: nowS };
 }
 
-async function readStored({ store, clock }: ApiContext, asset: Asset): Promise<DeviceView> {
+async function readStored({ store, clock }: ApiBase, asset: Asset): Promise<DeviceView> {
   const report = await store.devices.findReport(asset.uuid);
   const ledger = await store.devices.findLedger(asset.uuid);
   const day = utcDay(clock.now() / 1000);

@@ -63,7 +63,7 @@ const errorLineSchema = z
   .meta({ id: "AppStatsError", description: "The last line of measurements that were interrupted." });
 
 /** `GET /v1/assets/{asset_id}/edge/stats`: what the apps of a device use, measured now. */
-export function getStats(api: Api, context: ApiContext): void {
+export function getStats(api: Api, context: ApiContext<"accounts" | "queries" | "streams">): void {
   api.get(
     "/v1/assets/:asset_id/edge/stats",
     {
@@ -115,14 +115,14 @@ export function getStats(api: Api, context: ApiContext): void {
 }
 
 function sendStats(
-  { streamLimiter }: ApiContext,
+  { streams }: ApiContext<"streams">,
   request: FastifyRequest,
   reply: FastifyReply,
   { first, feed }: { readonly first: AppStats; readonly feed: StatsFeed },
 ): FastifyReply {
   return reply
     .headers({ "Content-Type": `${NDJSON_TYPE}; charset=utf-8`, "X-Accel-Buffering": "no" })
-    .send(Readable.from(streamLimiter.withStallTimeout(request, reply, writeStats(first, feed))));
+    .send(Readable.from(streams.limiter.withStallTimeout(request, reply, writeStats(first, feed))));
 }
 
 async function* writeStats(first: AppStats, feed: StatsFeed): AsyncGenerator<string> {

@@ -15,7 +15,7 @@ const query = z.strictObject({
 const schema = volumeListSchema.meta({ id: "VolumeList" });
 
 /** `GET /v1/assets/{asset_id}/edge/volumes`: the volumes that the device's agent manages. */
-export function listVolumes(api: Api, context: ApiContext): void {
+export function listVolumes(api: Api, context: ApiContext<"accounts" | "queries">): void {
   api.get(
     "/v1/assets/:asset_id/edge/volumes",
     {

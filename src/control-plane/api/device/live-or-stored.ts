@@ -28,7 +28,7 @@ export async function liveOrStored<T>(
 
 /** Queries the device's data ledger for these days and merges the answer into the stored one. Errors: those of a query. */
 export async function refreshLedger(
-  { store, queries, clock }: Pick<ApiContext, "store" | "queries" | "clock">,
+  { store, queries, clock }: ApiContext<"queries">,
   asset: Asset,
   days: DayRange,
   signal: AbortSignal,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { unixSeconds } from "../../../protocol/values/scalars.ts";
 import { unixNow } from "../../../lib/clock.ts";
 import type { StoredSession } from "../../store/sessions.ts";
-import type { ApiContext } from "../context.ts";
+import type { ApiBase } from "../context.ts";
 
 /** Connection of the device and age of the data, in every response about a device. */
 export const presenceFields = {
@@ -35,7 +35,7 @@ export interface ReportFreshness {
 
 /** Returns whether the device is connected and how old its data is. @param session of the device, as stored */
 export function presenceOf(
-  { clock }: Pick<ApiContext, "clock">,
+  { clock }: Pick<ApiBase, "clock">,
   session: StoredSession | undefined,
   { at, isPushed, heldSince = Infinity }: ReportFreshness,
 ): Presence {

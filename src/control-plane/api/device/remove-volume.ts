@@ -14,7 +14,7 @@ const UNCERTAIN: ReadonlySet<ErrorCode> = new Set(["DeviceNotReachable", "Device
 const params = assetParams.extend({ name: volumeName.meta({ description: "Name of the volume." }) });
 
 /** `DELETE /v1/assets/{asset_id}/edge/volumes/{name}`: deletes a volume that no app has, with its data. */
-export function removeVolume(api: Api, context: ApiContext): void {
+export function removeVolume(api: Api, context: ApiContext<"accounts" | "queries">): void {
   api.delete(
     "/v1/assets/:asset_id/edge/volumes/:name",
     {

@@ -4,7 +4,7 @@ import type { Api, ApiContext } from "../context.ts";
 import { publicErrorsWithBody, json } from "../docs/responses.ts";
 
 /** `POST /v1/enrolments`: exchanges an enrolment code for a device token. The code stands in for an API key. */
-export function enrolDevice(api: Api, context: ApiContext): void {
+export function enrolDevice(api: Api, { store, clock, logger, accounts }: ApiContext<"accounts">): void {
   api.post(
     "/v1/enrolments",
     {
@@ -31,8 +31,8 @@ export function enrolDevice(api: Api, context: ApiContext): void {
     },
     async (request, reply): Promise<Enrolment> => {
       const { code, nonce } = request.body;
-      const enrolment = await redeemCode(context, code, nonce, request.ip);
-      context.logger.info({ asset: enrolment.asset.uuid, request_id: request.id }, "device enrolled with a code");
+      const enrolment = await redeemCode({ store, clock, refusals: accounts.refusals }, code, nonce, request.ip);
+      logger.info({ asset: enrolment.asset.uuid, request_id: request.id }, "device enrolled with a code");
       void reply.code(201);
       return enrolment;
     },

@@ -27,7 +27,7 @@ import {
   sendResource,
   stateOf,
 } from "../conditional-requests.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { ENTITY_TAG_HEADERS, errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";
 import {
@@ -43,7 +43,7 @@ import {
 const TAGS = ["Fleets"];
 
 /** `GET /v1/fleets`: the fleets of the account, by name. */
-export function listFleets(api: Api, { store }: ApiContext): void {
+export function listFleets(api: Api, { store }: ApiBase): void {
   api.get(
     "/v1/fleets",
     {
@@ -71,7 +71,7 @@ export function listFleets(api: Api, { store }: ApiContext): void {
 }
 
 /** `POST /v1/fleets`: creates a fleet. */
-export function createFleet(api: Api, { store, clock, fleets }: ApiContext): void {
+export function createFleet(api: Api, { store, clock, fleets }: ApiContext<"fleets">): void {
   api.post(
     "/v1/fleets",
     {
@@ -122,7 +122,7 @@ export function createFleet(api: Api, { store, clock, fleets }: ApiContext): voi
 }
 
 /** `GET /v1/fleets/{fleet}`: one fleet. */
-export function getFleet(api: Api, { store }: ApiContext): void {
+export function getFleet(api: Api, { store }: ApiBase): void {
   api.get(
     "/v1/fleets/:fleet",
     {
@@ -141,7 +141,7 @@ export function getFleet(api: Api, { store }: ApiContext): void {
 }
 
 /** `PATCH /v1/fleets/{fleet}`: changes a fleet. */
-export function updateFleet(api: Api, { store, clock, fleets }: ApiContext): void {
+export function updateFleet(api: Api, { store, clock, fleets }: ApiContext<"fleets">): void {
   api.patch(
     "/v1/fleets/:fleet",
     {
@@ -198,7 +198,7 @@ export function updateFleet(api: Api, { store, clock, fleets }: ApiContext): voi
 }
 
 /** `DELETE /v1/fleets/{fleet}`: removes a fleet; its apps stay on the devices. */
-export function removeFleet(api: Api, { store, clock, fleets }: ApiContext): void {
+export function removeFleet(api: Api, { store, clock, fleets }: ApiContext<"fleets">): void {
   api.delete(
     "/v1/fleets/:fleet",
     {

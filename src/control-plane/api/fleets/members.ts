@@ -14,14 +14,14 @@ import type { Fleet } from "../../core/fleets/fleet.ts";
 import { nextRepair } from "../../core/fleets/upkeep.ts";
 import type { MemberState } from "../../store/fleets.ts";
 import type { Store } from "../../store/store.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { findFleet, fleetParams } from "./fleet-resource.ts";
 
 const TARGETS_AT_ONCE = 1_000;
 
 /** `GET /v1/fleets/{fleet}/members`: the assets of a fleet with how they are. */
-export function listMembers(api: Api, { store, clock }: ApiContext): void {
+export function listMembers(api: Api, { store, clock }: ApiBase): void {
   api.get(
     "/v1/fleets/:fleet/members",
     {

@@ -10,7 +10,7 @@ import { findFleet, fleetParams, requesterOf } from "./fleet-resource.ts";
 import { sinceOf, toDifferences } from "./members.ts";
 
 /** `POST /v1/fleets/{fleet}/reapply`: puts members right that do not run the stable revision. */
-export function reapplyFleet(api: Api, { store, fleets }: ApiContext): void {
+export function reapplyFleet(api: Api, { store, fleets }: ApiContext<"fleets">): void {
   api.post(
     "/v1/fleets/:fleet/reapply",
     {

@@ -20,7 +20,7 @@ import { maskDeclaredSecrets, maskSpec } from "../../core/mask-spec.ts";
 import { openContent } from "../../fleets/revision-content.ts";
 import { principalFields } from "../../accounts/principal.ts";
 import { principalOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { findFleet, fleetParams, requesterOf } from "./fleet-resource.ts";
@@ -29,7 +29,7 @@ import { findRevision, revisionNumber, revisionParams, toRevisionBody } from "./
 const TAGS = ["Fleets"];
 
 /** `GET /v1/fleets/{fleet}/revisions`: the revisions of a fleet, newest first. */
-export function listRevisions(api: Api, { store }: ApiContext): void {
+export function listRevisions(api: Api, { store }: ApiBase): void {
   api.get(
     "/v1/fleets/:fleet/revisions",
     {
@@ -59,7 +59,7 @@ export function listRevisions(api: Api, { store }: ApiContext): void {
 }
 
 /** `POST /v1/fleets/{fleet}/revisions`: makes the next revision of a fleet. */
-export function createRevision(api: Api, context: ApiContext): void {
+export function createRevision(api: Api, context: ApiContext<"accounts" | "fleets">): void {
   const { store, fleets } = context;
   api.post(
     "/v1/fleets/:fleet/revisions",
@@ -100,7 +100,7 @@ const query = z.strictObject({
 });
 
 /** `GET /v1/fleets/{fleet}/revisions/{number}`: one revision with its apps. */
-export function getRevision(api: Api, { store, sealer, logger }: ApiContext): void {
+export function getRevision(api: Api, { store, sealer, logger }: ApiContext<"sealer">): void {
   api.get(
     "/v1/fleets/:fleet/revisions/:number",
     {
@@ -132,7 +132,7 @@ export function getRevision(api: Api, { store, sealer, logger }: ApiContext): vo
 }
 
 /** `GET /v1/fleets/{fleet}/revisions/{number}/diff/{other}`: what differs between two revisions. */
-export function diffRevision(api: Api, { store, sealer }: ApiContext): void {
+export function diffRevision(api: Api, { store, sealer }: ApiContext<"sealer">): void {
   api.get(
     "/v1/fleets/:fleet/revisions/:number/diff/:other",
     {

@@ -11,7 +11,7 @@ import { type ConnectivitySpan, type HistoryRange, spansOf } from "../../core/co
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
 import { CONNECTIVITY_KEPT_DAYS, MAX_INTERVALS_PER_DAY } from "../../store/connectivity.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { csvTime, toCsv } from "../../../lib/csv.ts";
 import { jsonOrCsv, sendCsv, wantsCsv } from "./csv.ts";
@@ -23,7 +23,7 @@ const EXAMPLE = `${COLUMNS.join(",")}\r\nconnected,2026-11-20T10:00:00Z,2026-11-
 export const MAX_CSV_ROWS = 2 * MAX_INTERVALS_PER_DAY * (MAX_HISTORY_DAYS + 1);
 
 /** `GET /v1/assets/{asset_id}/connectivity`: when the device was connected, and why not otherwise. */
-export function getConnectivity(api: Api, { store, clock }: ApiContext): void {
+export function getConnectivity(api: Api, { store, clock }: ApiBase): void {
   api.get(
     "/v1/assets/:asset_id/connectivity",
     {

@@ -10,7 +10,7 @@ import type { AssetWithState } from "../../store/assets.ts";
 import type { NewestHealth } from "../../store/health.ts";
 import { stateTime } from "../asset-resource.ts";
 import { accountOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, messages } from "../docs/responses.ts";
 
 /** Assets of one response: about 7 MB of text, and 6 MB more if each has 16 apps. */
@@ -70,7 +70,7 @@ interface Found extends AssetWithState {
 }
 
 /** `GET /v1/metrics/devices`: how devices are, for Prometheus. */
-export function getDeviceMetrics(api: Api, context: ApiContext): void {
+export function getDeviceMetrics(api: Api, context: ApiBase): void {
   api.get(
     "/v1/metrics/devices",
     {
@@ -100,7 +100,7 @@ export function getDeviceMetrics(api: Api, context: ApiContext): void {
   );
 }
 
-async function findAll(context: ApiContext, accountId: string, selector: readonly SelectorTerm[]): Promise<Found[]> {
+async function findAll(context: ApiBase, accountId: string, selector: readonly SelectorTerm[]): Promise<Found[]> {
   const { store } = context;
   const filter = { status: undefined, type: undefined, text: undefined, selector };
   const found: Found[] = [];

@@ -13,7 +13,7 @@ import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import type { Asset } from "../../core/asset.ts";
 import { storedPoints } from "../../core/health-days.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { jsonOrCsv, sendCsv, wantsCsv } from "./csv.ts";
@@ -21,7 +21,7 @@ import { appHealthTable, HEALTH_EXAMPLE, healthTable } from "./health-table.ts";
 import { resolveHistoryRange } from "./range.ts";
 
 /** `GET /v1/assets/{asset_id}/health`: how the device was, from the samples that it keeps, or from what it has sent. */
-export function getHealth(api: Api, context: ApiContext): void {
+export function getHealth(api: Api, context: ApiContext<"accounts" | "queries">): void {
   api.get(
     "/v1/assets/:asset_id/health",
     {
@@ -54,7 +54,7 @@ export function getHealth(api: Api, context: ApiContext): void {
 
 /** @param signal aborts when the client is gone */
 async function readHealth(
-  context: ApiContext,
+  context: ApiContext<"queries">,
   asset: Asset,
   query: z.output<typeof healthQuerySchema>,
   signal: () => AbortSignal,
@@ -82,6 +82,6 @@ function defaultFrom(to: number, now: number): number {
   return Math.max(0, Math.min(to, now) - HEALTH_KEPT_S);
 }
 
-async function readStored({ store }: ApiContext, { uuid }: Asset, params: HealthParams): Promise<AssetHealth> {
+async function readStored({ store }: ApiBase, { uuid }: Asset, params: HealthParams): Promise<AssetHealth> {
   return { source: "service", ...storedPoints(await store.health.listRows(uuid, params), params) };
 }

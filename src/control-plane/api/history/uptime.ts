@@ -20,7 +20,7 @@ import { type HistoryRange, periodsOf, type Uptime, uptimesOf } from "../../core
 import type { Store } from "../../store/store.ts";
 import { assetParams, findAsset, stateTime } from "../asset-resource.ts";
 import { accountOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { nextCursorOf } from "../paging.ts";
 import { MAX_CSV_ROWS } from "./connectivity.ts";
@@ -37,7 +37,7 @@ const ORDER = "created_at";
 const NEXT_CURSOR_HEADER = "X-Next-Cursor";
 
 /** `GET /v1/assets/{asset_id}/uptime`: how long the device was connected, by day, week or month. */
-export function getUptime(api: Api, { store, clock }: ApiContext): void {
+export function getUptime(api: Api, { store, clock }: ApiBase): void {
   api.get(
     "/v1/assets/:asset_id/uptime",
     {
@@ -72,7 +72,7 @@ export function getUptime(api: Api, { store, clock }: ApiContext): void {
 }
 
 /** `GET /v1/uptime`: how long the devices of assets were connected. */
-export function listUptimes(api: Api, context: ApiContext): void {
+export function listUptimes(api: Api, context: ApiBase): void {
   const { store, clock } = context;
   api.get(
     "/v1/uptime",

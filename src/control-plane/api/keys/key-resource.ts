@@ -9,7 +9,7 @@ import type { AuditEntry } from "../../store/audit.ts";
 import type { Principal } from "../../accounts/principal.ts";
 import { accountOf } from "../auth.ts";
 import { type Resource, stateOf } from "../conditional-requests.ts";
-import type { ApiContext } from "../context.ts";
+import type { ApiBase } from "../context.ts";
 
 /** What ids of users begin with. */
 const USER_ID = "usr_";
@@ -19,7 +19,7 @@ export const keyParams = z.object({ key_id: z.string().meta({ description: "Id o
 
 /** Finds a key of the account, also if it is revoked. Error: `KeyNotFound`. */
 export async function findKey(
-  { store }: Pick<ApiContext, "store">,
+  { store }: Pick<ApiBase, "store">,
   request: FastifyRequest<{ Params: { key_id: string } }>,
 ): Promise<ApiKey> {
   const { key_id: id } = request.params;

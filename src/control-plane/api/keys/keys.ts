@@ -19,7 +19,7 @@ import { createId, createSecret, hashSecret } from "../../accounts/secrets.ts";
 import type { ApiKey } from "../../store/accounts.ts";
 import { accountOf, principalOf } from "../auth.ts";
 import { changeResource, ifMatchHeaders, preconditionOf, sendResource } from "../conditional-requests.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { ENTITY_TAG_HEADERS, errors, errorsWithBody, json } from "../docs/responses.ts";
 import { pageOf } from "../page.ts";
 import type { AuditFacts } from "../../accounts/audit-entry.ts";
@@ -37,7 +37,7 @@ import {
 } from "./key-resource.ts";
 
 /** `GET /v1/api-keys`: the API keys of the account, oldest first. */
-export function listKeys(api: Api, { store }: ApiContext): void {
+export function listKeys(api: Api, { store }: ApiBase): void {
   api.get(
     "/v1/api-keys",
     {
@@ -60,7 +60,7 @@ export function listKeys(api: Api, { store }: ApiContext): void {
 }
 
 /** `GET /v1/api-keys/{key_id}`: one API key. */
-export function getKey(api: Api, context: ApiContext): void {
+export function getKey(api: Api, context: ApiBase): void {
   api.get(
     "/v1/api-keys/:key_id",
     {
@@ -78,7 +78,7 @@ export function getKey(api: Api, context: ApiContext): void {
 }
 
 /** `POST /v1/api-keys`: creates an API key, which is not shown again. */
-export function createKey(api: Api, { store, clock, observer }: ApiContext): void {
+export function createKey(api: Api, { store, clock, observer }: ApiBase): void {
   api.post(
     "/v1/api-keys",
     {
@@ -131,8 +131,8 @@ export function createKey(api: Api, { store, clock, observer }: ApiContext): voi
 }
 
 /** `PATCH /v1/api-keys/{key_id}`: renames an API key, or changes when it expires. */
-export function updateKey(api: Api, context: ApiContext): void {
-  const { store, clock, access, observer } = context;
+export function updateKey(api: Api, context: ApiContext<"accounts">): void {
+  const { store, clock, observer, accounts } = context;
   api.patch(
     "/v1/api-keys/:key_id",
     {
@@ -175,15 +175,15 @@ export function updateKey(api: Api, context: ApiContext): void {
       if (changed === "too_many") throw tooManyKeys(observer);
       if (!changed) throw new EdgeError("KeyNotFound");
       // Open streams learn when they are to end.
-      await access.recheck(keySubject(id));
+      await accounts.access.recheck(keySubject(id));
       return sendResource(reply, toKeyResource(changed));
     },
   );
 }
 
 /** `DELETE /v1/api-keys/{key_id}`: revokes an API key. */
-export function revokeKey(api: Api, context: ApiContext): void {
-  const { store, clock, access } = context;
+export function revokeKey(api: Api, context: ApiContext<"accounts">): void {
+  const { store, clock, accounts } = context;
   api.delete(
     "/v1/api-keys/:key_id",
     {
@@ -211,13 +211,13 @@ export function revokeKey(api: Api, context: ApiContext): void {
         async () => toKeyResource(await findKey(context, request)),
         () => store.keys.revokeKey(key.id, unixNow(clock), audit, precondition),
       );
-      await access.recheck(keySubject(key.id));
+      await accounts.access.recheck(keySubject(key.id));
       return reply.code(204).send();
     },
   );
 }
 
-function tooManyKeys(observer: ApiContext["observer"]): EdgeError {
+function tooManyKeys(observer: ApiBase["observer"]): EdgeError {
   observer?.bounded("keys_per_account");
   const { maxKeys } = KEY_BOUNDS;
   const facts = { quota: "api_keys", used: maxKeys, limit: maxKeys };

@@ -13,7 +13,7 @@ import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
  * `PATCH /assets/{asset_id}/sim`, also under `/v1`: the deprecated Update SIM. It updates the Super SIM and
  * returns its mirror `sim`, until the removal time.
  */
-export function legacyUpdateSim(api: Api, context: ApiContext): void {
+export function legacyUpdateSim(api: Api, context: ApiContext<"assets">): void {
   const legacy = createLegacy(context);
   for (const prefix of ["", "/v1"]) {
     api.patch(
@@ -46,7 +46,7 @@ export function legacyUpdateSim(api: Api, context: ApiContext): void {
       },
       async (request, reply) => {
         const { asset_id } = request.params;
-        const { supersim } = await context.assetUpdater.update(originOf(request), asset_id, (asset, ownGroups) =>
+        const { supersim } = await context.assets.updater.update(originOf(request), asset_id, (asset, ownGroups) =>
           planLegacyUpdate(asset, request.body, ownGroups),
         );
         if (!supersim) throw new EdgeError("SimNotFound");

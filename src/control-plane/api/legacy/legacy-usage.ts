@@ -10,7 +10,7 @@ import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
  * `GET /assets/{asset_id}/sim/usages`, also under `/v1`: the deprecated usage of the Super SIM, until the removal
  * time.
  */
-export function legacyUsage(api: Api, context: ApiContext): void {
+export function legacyUsage(api: Api, context: ApiContext<"sims">): void {
   const legacy = createLegacy(context);
   for (const prefix of ["", "/v1"]) {
     api.get(

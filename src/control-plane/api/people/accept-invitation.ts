@@ -14,8 +14,8 @@ import { auditOfUser, userSubjectOf } from "./audit-entry.ts";
 import { findAccount, signIn } from "./session-resource.ts";
 
 /** `POST /v1/invitations`: sets a password with the code of an invitation or of a reset. */
-export function acceptInvitation(api: Api, context: ApiContext): void {
-  const { store, clock, signIns, access } = context;
+export function acceptInvitation(api: Api, context: ApiContext<"accounts">): void {
+  const { store, clock, accounts } = context;
   api.post(
     "/v1/invitations",
     {
@@ -50,13 +50,13 @@ export function acceptInvitation(api: Api, context: ApiContext): void {
       if (!user || user.isDisabled) throw new EdgeError("InvitationUnknown");
       const account = await findAccount(store, user.accountId);
       requireStrongPassword(password, user.email, [name ?? user.name, account.name]);
-      const passwordHash = await signIns.hasher.hash(password, { source: sourceOf(request.ip), goesFirst: false });
+      const passwordHash = await accounts.hasher.hash(password, { source: sourceOf(request.ip), goesFirst: false });
       const facts: AuditFacts = { action: "invitation.accepted", subject: userSubjectOf(user), details: { purpose } };
       const audit = auditOfUser(request, clock, user, facts);
       const accepted = await store.users.acceptCode({ codeHash, at: now, passwordHash, name, audit });
       // Used by another request, or replaced by a newer code, meanwhile.
       if (!accepted) throw new EdgeError("InvitationUsed");
-      await access.recheck(userSubject(user.id));
+      await accounts.access.recheck(userSubject(user.id));
       const method = purpose === "reset" ? "reset" : "invitation";
       const body = await signIn(context, request, reply, accepted, method);
       void reply.code(201);

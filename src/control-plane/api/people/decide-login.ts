@@ -19,7 +19,7 @@ import { type LoginRequest, rolesUpTo } from "../../core/people/login-request.ts
 import { userCodeHash } from "../../accounts/login-requests.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { principalOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { userOf } from "./session-resource.ts";
 import { WrongCodeLimiter } from "./wrong-code-limiter.ts";
@@ -39,13 +39,13 @@ type CodeRequest = FastifyRequest<{ Params: z.output<typeof params> }>;
 type FindLogin = (request: CodeRequest) => Promise<{ readonly code: string; readonly login: LoginRequest }>;
 
 /** What a person is asked to confirm, and the decision: wrong codes count for both together. */
-export function decideLogin(api: Api, context: ApiContext): void {
+export function decideLogin(api: Api, context: ApiBase): void {
   const find = loginFinder(context);
   getLoginRequest(api, find);
   decideLoginRequest(api, context, find);
 }
 
-function loginFinder({ store, clock, observer }: ApiContext): FindLogin {
+function loginFinder({ store, clock, observer }: ApiBase): FindLogin {
   const limiter = new WrongCodeLimiter(clock, observer);
   return async (request) => {
     const { id } = principalOf(request);
@@ -86,7 +86,7 @@ function getLoginRequest(api: Api, find: FindLogin): void {
 }
 
 /** `POST /v1/device-logins/{user_code}`: confirms or denies it. */
-function decideLoginRequest(api: Api, { store, clock }: ApiContext, find: FindLogin): void {
+function decideLoginRequest(api: Api, { store, clock }: ApiBase, find: FindLogin): void {
   api.post(
     "/v1/device-logins/:user_code",
     {

@@ -5,7 +5,7 @@ import { OIDC_COOKIE } from "../../../protocol/people/cookies.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { userSubject } from "../../accounts/access-watcher.ts";
 import type { OidcSignIn } from "../../accounts/oidc/oidc-sign-in.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { publicErrors } from "../docs/responses.ts";
 import { toPublicError } from "../errors.ts";
 import { signIn } from "./session-resource.ts";
@@ -32,8 +32,8 @@ function redirect(description: string): Record<303, z.ZodType> {
 }
 
 /** `GET /v1/oidc/start`: sends the browser to the identity provider. */
-export function startOidc(api: Api, context: ApiContext): void {
-  const { site } = context;
+export function startOidc(api: Api, context: ApiContext<"accounts">): void {
+  const { site } = context.accounts;
   api.get(
     "/v1/oidc/start",
     {
@@ -72,8 +72,8 @@ export function startOidc(api: Api, context: ApiContext): void {
 }
 
 /** `GET /v1/oidc/callback`: signs in the person that the identity provider sends back. */
-export function finishOidc(api: Api, context: ApiContext): void {
-  const { site, access } = context;
+export function finishOidc(api: Api, context: ApiContext<"accounts">): void {
+  const { site, access } = context.accounts;
   api.get(
     "/v1/oidc/callback",
     {
@@ -114,14 +114,14 @@ export function finishOidc(api: Api, context: ApiContext): void {
   );
 }
 
-function requireOidc({ signIns: { oidc } }: ApiContext): OidcSignIn {
+function requireOidc({ accounts: { oidc } }: ApiContext<"accounts">): OidcSignIn {
   if (!oidc) throw new EdgeError("NotFound", "No identity provider is configured.");
   return oidc;
 }
 
 /** Redirects to where the sign-in leads. A person who fails sees the sign-in page, not JSON. */
 async function withFailurePage(
-  { logger }: ApiContext,
+  { logger }: ApiBase,
   request: FastifyRequest,
   reply: FastifyReply,
   run: () => Promise<string>,

@@ -14,8 +14,8 @@ import { signIn } from "./session-resource.ts";
 const BROWSER_COOKIE_S = 180 * 24 * 3600;
 
 /** `POST /v1/session`: signs a person in with a password. */
-export function createSession(api: Api, context: ApiContext): void {
-  const { site, signIns } = context;
+export function createSession(api: Api, context: ApiContext<"accounts">): void {
+  const { site, signIns } = context.accounts;
   api.post(
     "/v1/session",
     {
@@ -38,7 +38,7 @@ export function createSession(api: Api, context: ApiContext): void {
       const { email, password } = request.body;
       const browserToken = request.cookies[site.cookieName(request, BROWSER_COOKIE)];
       const signal = clientSignal(reply);
-      const proof = await signIns.gate.signIn({ email, password, address: request.ip, browserToken, signal });
+      const proof = await signIns.signIn({ email, password, address: request.ip, browserToken, signal });
       if (!proof) {
         // Not awaited: the time of the response would tell which addresses are those of people.
         void recordFailure(context, request, email);
@@ -53,7 +53,7 @@ export function createSession(api: Api, context: ApiContext): void {
 
 /** The text is not stored if no user has this address: it may be a password in the wrong field. Never rejects. */
 async function recordFailure(
-  { store, clock, refusals }: ApiContext,
+  { store, clock, accounts }: ApiContext<"accounts">,
   { ip: source }: FastifyRequest,
   email: string,
 ): Promise<void> {
@@ -61,11 +61,11 @@ async function recordFailure(
   const user = await store.users.findUserByEmail(email).catch(() => undefined);
   const actor = { kind: "user", id: user?.id ?? "unknown", ...(user && { name: user.email }) } as const;
   const facts = { action: "session.opened", outcome: "SignInFailed", details: { method: "password" } } as const;
-  await refusals.record(auditEntry({ accountId: user?.accountId ?? "", actor, source }, clock, facts));
+  await accounts.refusals.record(auditEntry({ accountId: user?.accountId ?? "", actor, source }, clock, facts));
 }
 
 /** `GET /v1/sign-in`: the ways to sign in. */
-export function getSignInOptions(api: Api, { store, site, config }: ApiContext): void {
+export function getSignInOptions(api: Api, { store, accounts, config }: ApiContext<"accounts">): void {
   const oidc = oidcSettingsOf(config);
   api.get(
     "/v1/sign-in",
@@ -82,7 +82,7 @@ export function getSignInOptions(api: Api, { store, site, config }: ApiContext):
     async (request): Promise<SignInOptions> => ({
       set_up: !(await store.users.hasUsers()),
       ...(oidc && { oidc: { name: oidc.name } }),
-      secure: site.keepsCookies(request),
+      secure: accounts.site.keepsCookies(request),
     }),
   );
 }

@@ -18,13 +18,14 @@ import { auditOfUser, userSubjectOf } from "./audit-entry.ts";
 
 /** Opens a session for a user who has proved to be one, and sets its cookie. Error: `SignInFailed`. */
 export async function signIn(
-  context: ApiContext,
+  context: ApiContext<"accounts">,
   request: FastifyRequest,
   reply: FastifyReply,
   user: User,
   method: SignInMethod,
 ): Promise<SessionBody> {
-  const { site, store, clock, access, principals } = context;
+  const { store, clock } = context;
+  const { site, access, principals } = context.accounts;
   const replaces = site.sessionSecretOf(request);
   const facts: AuditFacts = { action: "session.opened", subject: userSubjectOf(user), details: { method } };
   // It may be one of another user.

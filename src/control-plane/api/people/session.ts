@@ -6,13 +6,13 @@ import { passwordChangeSchema } from "../../../protocol/people/users.ts";
 import { requireStrongPassword } from "../../accounts/new-password.ts";
 import { sourceOf } from "../../core/people/source.ts";
 import { principalOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf, userSubjectOf } from "./audit-entry.ts";
 import { findAccount, readSession, signIn, userOf } from "./session-resource.ts";
 
 /** `GET /v1/session`: who the request acts as. */
-export function getSession(api: Api, { store }: ApiContext): void {
+export function getSession(api: Api, { store }: ApiBase): void {
   api.get(
     "/v1/session",
     {
@@ -30,7 +30,7 @@ export function getSession(api: Api, { store }: ApiContext): void {
 }
 
 /** `DELETE /v1/session`: signs the person out. */
-export function deleteSession(api: Api, { store, site, access, clock }: ApiContext): void {
+export function deleteSession(api: Api, { store, clock, accounts }: ApiContext<"accounts">): void {
   api.delete(
     "/v1/session",
     {
@@ -46,16 +46,16 @@ export function deleteSession(api: Api, { store, site, access, clock }: ApiConte
       const { sessionHash, user } = userOf(request);
       const audit = auditOf(request, clock, { action: "session.closed", subject: userSubjectOf(user) });
       await store.userSessions.closeSession(sessionHash, audit);
-      site.clearSessionCookie(request, reply);
-      await access.recheck(userSubject(user.id));
+      accounts.site.clearSessionCookie(request, reply);
+      await accounts.access.recheck(userSubject(user.id));
       return reply.code(204).send();
     },
   );
 }
 
 /** `PUT /v1/session/password`: changes the password of the person. */
-export function changePassword(api: Api, context: ApiContext): void {
-  const { store, clock, access, signIns } = context;
+export function changePassword(api: Api, context: ApiContext<"accounts">): void {
+  const { store, clock, accounts } = context;
   api.put(
     "/v1/session/password",
     {
@@ -78,15 +78,15 @@ export function changePassword(api: Api, context: ApiContext): void {
       const { user, sessionHash } = userOf(request);
       const account = await findAccount(store, user.accountId);
       requireStrongPassword(password, user.email, [user.name, account.name]);
-      const checked = await signIns.gate.confirm(user, current_password, request.ip);
+      const checked = await accounts.signIns.confirm(user, current_password, request.ip);
       if (!checked) throw new EdgeError("WrongPassword");
-      const passwordHash = await signIns.hasher.hash(password, { source: sourceOf(request.ip), goesFirst: true });
+      const passwordHash = await accounts.hasher.hash(password, { source: sourceOf(request.ip), goesFirst: true });
       const audit = auditOf(request, clock, { action: "password.changed", subject: userSubjectOf(user) });
       // The password may have been reset, and this session been ended by that, while the new one was hashed.
       const proof = { sessionHash, passwordHash: checked.passwordHash };
       const result = await store.users.changeUser(user.accountId, user.id, { passwordHash }, audit, { proof });
       if (result !== "changed") throw new EdgeError("Unauthorized");
-      await access.recheck(userSubject(user.id));
+      await accounts.access.recheck(userSubject(user.id));
       await signIn(context, request, reply, { ...checked, passwordHash }, "password");
       return reply.code(204).send();
     },

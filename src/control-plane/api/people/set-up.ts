@@ -17,8 +17,8 @@ import { findAccount, signIn } from "./session-resource.ts";
 import { newUser, requireEmail } from "./user-resource.ts";
 
 /** `POST /v1/setup`: makes the first admin, with a code that the service's operator has. */
-export function setUp(api: Api, context: ApiContext): void {
-  const { store, clock, signIns } = context;
+export function setUp(api: Api, context: ApiContext<"accounts">): void {
+  const { store, clock, accounts } = context;
   api.post(
     "/v1/setup",
     {
@@ -53,7 +53,7 @@ export function setUp(api: Api, context: ApiContext): void {
       const code = requireSetUpCode(await store.users.findCode(codeHash), now);
       const account = await accountFor(code, account_name, now);
       requireStrongPassword(password, email, [...(name === undefined ? [] : [name]), account.name]);
-      const passwordHash = await signIns.hasher.hash(password, { source: sourceOf(request.ip), goesFirst: false });
+      const passwordHash = await accounts.hasher.hash(password, { source: sourceOf(request.ip), goesFirst: false });
       const user: User = { ...newUser(clock, { accountId: account.id, email, name, role: "admin" }), passwordHash };
       const facts: AuditFacts = { action: "user.created", subject: userSubjectOf(user), details: { role: "admin" } };
       const audit = auditOfUser(request, clock, user, facts);

@@ -2,11 +2,11 @@ import { type SignInSettings, signInSettingsSchema } from "../../../protocol/peo
 import type { Role } from "../../core/people/roles.ts";
 import { oidcSettingsOf } from "../../config/oidc-config.ts";
 import { accountOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 
 /** `GET /v1/sign-in-settings`: how people sign in. */
-export function getSignInSettings(api: Api, { config }: ApiContext): void {
+export function getSignInSettings(api: Api, { config }: ApiBase): void {
   api.get(
     "/v1/sign-in-settings",
     {

@@ -12,7 +12,7 @@ import {
 } from "../../../protocol/people/login-request.ts";
 import { LOGIN_POLL_S, LOGIN_REQUEST_S } from "../../core/people/login-request.ts";
 import { beginLogin, takeLoginKey } from "../../accounts/login-requests.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { json, publicErrorsWithBody } from "../docs/responses.ts";
 import { findAccount } from "./session-resource.ts";
 
@@ -20,8 +20,8 @@ import { findAccount } from "./session-resource.ts";
 const BUSY_RETRY_S = 60;
 
 /** `POST /v1/device-logins`: begins the log-in of a program, which a person confirms in the console. */
-export function startLogin(api: Api, context: ApiContext): void {
-  const { site, observer } = context;
+export function startLogin(api: Api, context: ApiContext<"accounts">): void {
+  const { observer, accounts } = context;
   api.post(
     "/v1/device-logins",
     {
@@ -46,7 +46,7 @@ export function startLogin(api: Api, context: ApiContext): void {
         const details = { retry_after_s: BUSY_RETRY_S };
         throw new EdgeError("TooManyRequests", "Too many log-in requests wait to be confirmed.", details);
       }
-      const url = site.urlOf(request);
+      const url = accounts.site.urlOf(request);
       void reply.code(201);
       return {
         device_code: codes.deviceCode,
@@ -62,7 +62,7 @@ export function startLogin(api: Api, context: ApiContext): void {
 }
 
 /** `POST /v1/device-logins/token`: fetches the key of a log-in that was confirmed. */
-export function fetchLoginKey(api: Api, context: ApiContext): void {
+export function fetchLoginKey(api: Api, context: ApiBase): void {
   const { store } = context;
   api.post(
     "/v1/device-logins/token",

@@ -10,7 +10,7 @@ import { createId } from "../../accounts/secrets.ts";
 import type { UserChangeResult } from "../../store/users.ts";
 import { accountOf } from "../auth.ts";
 import { type Resource, stateOf } from "../conditional-requests.ts";
-import type { ApiContext } from "../context.ts";
+import type { ApiBase } from "../context.ts";
 
 /** Path parameter of every endpoint of one user. */
 export const userParams = z.object({ user_id: z.string().meta({ description: "Id of the user." }) });
@@ -41,7 +41,7 @@ export function newUser(clock: Clock, { accountId, email, name, role }: NewUser)
 
 /** Finds a user of the account. Error: `UserNotFound`. */
 export async function findUser(
-  { store }: Pick<ApiContext, "store">,
+  { store }: Pick<ApiBase, "store">,
   request: FastifyRequest<{ Params: { user_id: string } }>,
 ): Promise<User> {
   const user = await store.users.findUser(request.params.user_id);

@@ -21,7 +21,7 @@ import { oidcSettingsOf } from "../../config/oidc-config.ts";
 import type { UserChange } from "../../store/users.ts";
 import { accountOf } from "../auth.ts";
 import { changeResource, ifMatchHeaders, preconditionOf, sendResource } from "../conditional-requests.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { ENTITY_TAG_HEADERS, errors, errorsWithBody, json } from "../docs/responses.ts";
 import { pageOf } from "../page.ts";
 import type { AuditFacts } from "../../accounts/audit-entry.ts";
@@ -38,7 +38,7 @@ import {
 } from "./user-resource.ts";
 
 /** `GET /v1/users`: the people of the account, oldest first. */
-export function listUsers(api: Api, { store }: ApiContext): void {
+export function listUsers(api: Api, { store }: ApiBase): void {
   api.get(
     "/v1/users",
     {
@@ -59,7 +59,7 @@ export function listUsers(api: Api, { store }: ApiContext): void {
 }
 
 /** `GET /v1/users/{user_id}`: one person of the account. */
-export function getUser(api: Api, context: ApiContext): void {
+export function getUser(api: Api, context: ApiBase): void {
   api.get(
     "/v1/users/:user_id",
     {
@@ -77,7 +77,10 @@ export function getUser(api: Api, context: ApiContext): void {
 }
 
 /** `POST /v1/users`: invites a person. */
-export function inviteUser(api: Api, { store, clock, config, site, logger, observer }: ApiContext): void {
+export function inviteUser(
+  api: Api,
+  { store, clock, config, logger, observer, accounts }: ApiContext<"accounts">,
+): void {
   api.post(
     "/v1/users",
     {
@@ -120,7 +123,7 @@ export function inviteUser(api: Api, { store, clock, config, site, logger, obser
         throw new EdgeError("EmailTaken");
       }
       void reply.code(201);
-      const link = linkOf(site.urlOf(request), "invitation", secret);
+      const link = linkOf(accounts.site.urlOf(request), "invitation", secret);
       const provider = oidcSettingsOf(config);
       return {
         user: sendResource(reply, toUserResource(user)),
@@ -132,8 +135,8 @@ export function inviteUser(api: Api, { store, clock, config, site, logger, obser
 }
 
 /** `PATCH /v1/users/{user_id}`: changes name, role or the right to sign in. */
-export function updateUser(api: Api, context: ApiContext): void {
-  const { store, clock, access } = context;
+export function updateUser(api: Api, context: ApiContext<"accounts">): void {
+  const { store, clock, accounts } = context;
   api.patch(
     "/v1/users/:user_id",
     {
@@ -172,15 +175,15 @@ export function updateUser(api: Api, context: ApiContext): void {
         () => store.users.changeUser(user.accountId, user.id, change, audit, { precondition }),
       );
       requireChanged(result);
-      await access.recheck(userSubject(user.id));
+      await accounts.access.recheck(userSubject(user.id));
       return sendResource(reply, toUserResource(await findUser(context, request)));
     },
   );
 }
 
 /** `DELETE /v1/users/{user_id}`: removes a person from the account. */
-export function removeUser(api: Api, context: ApiContext): void {
-  const { store, clock, access } = context;
+export function removeUser(api: Api, context: ApiContext<"accounts">): void {
+  const { store, clock, accounts } = context;
   api.delete(
     "/v1/users/:user_id",
     {
@@ -209,15 +212,15 @@ export function removeUser(api: Api, context: ApiContext): void {
         () => store.users.removeUser(user.accountId, user.id, audit, precondition),
       );
       requireChanged(result);
-      await access.recheck(userSubject(user.id));
+      await accounts.access.recheck(userSubject(user.id));
       return reply.code(204).send();
     },
   );
 }
 
 /** `POST /v1/users/{user_id}/reset`: makes a link that sets another password. */
-export function resetPassword(api: Api, context: ApiContext): void {
-  const { store, clock, site } = context;
+export function resetPassword(api: Api, context: ApiContext<"accounts">): void {
+  const { store, clock, accounts } = context;
   api.post(
     "/v1/users/:user_id/reset",
     {
@@ -246,7 +249,9 @@ export function resetPassword(api: Api, context: ApiContext): void {
       const issue = await store.users.issueCode(code, hash, audit);
       if (issue === "unknown") throw new EdgeError("UserNotFound");
       if (issue === "disabled") throw new EdgeError("UserDisabled");
-      return { reset: { link: linkOf(site.urlOf(request), "invitation", secret), expires_at: code.expiresAt } };
+      return {
+        reset: { link: linkOf(accounts.site.urlOf(request), "invitation", secret), expires_at: code.expiresAt },
+      };
     },
   );
 }

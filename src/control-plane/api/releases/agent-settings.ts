@@ -3,14 +3,14 @@ import { type AccountSetting, changeSetting } from "../account/change-setting.ts
 import { type AgentSettings, agentSettingsSchema } from "../../../protocol/agents/agent-release.ts";
 import { accountOf } from "../auth.ts";
 import { ifMatchHeaders, type Resource, sendResource, stateOf } from "../conditional-requests.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 
 const PATH = "/v1/agent-settings";
 const SETTINGS = json("The settings.", agentSettingsSchema);
 
 /** `GET /v1/agent-settings`: who may update agents. */
-export function getAgentSettings(api: Api, { store }: ApiContext): void {
+export function getAgentSettings(api: Api, { store }: ApiBase): void {
   api.get(
     PATH,
     {
@@ -28,7 +28,7 @@ export function getAgentSettings(api: Api, { store }: ApiContext): void {
 }
 
 /** `PATCH /v1/agent-settings`: changes them. */
-export function changeAgentSettings(api: Api, { store, clock }: ApiContext): void {
+export function changeAgentSettings(api: Api, { store, clock }: ApiBase): void {
   api.patch(
     PATH,
     {

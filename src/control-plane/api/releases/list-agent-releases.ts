@@ -1,9 +1,9 @@
 import { type AgentReleaseList, agentReleaseListSchema } from "../../../protocol/agents/agent-release.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 
 /** `GET /v1/agent-releases`: the releases of the agent that the service has for the devices of all accounts. */
-export function listAgentReleases(api: Api, { store }: ApiContext): void {
+export function listAgentReleases(api: Api, { store }: ApiBase): void {
   api.get(
     "/v1/agent-releases",
     {

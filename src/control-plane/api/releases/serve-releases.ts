@@ -9,7 +9,7 @@ import { byteRange, type ByteRange } from "../../releases/byte-range.ts";
 import { RELEASE_REPOSITORY } from "../../releases/served-releases.ts";
 import type { ReleasePart } from "../../store/agent-releases.ts";
 import { UPLOAD_REPOSITORY } from "../../uploads/uploads.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { errorStatus, setErrorHeaders, toPublicError } from "../errors.ts";
 import { STALL_TIMEOUT_MS } from "../stream-limiter.ts";
 
@@ -41,7 +41,7 @@ declare module "fastify" {
  * version and digest, blobs with ranges, and what refers to a manifest. To devices with their token, as `Authorization: Bearer`: neither
  * keys of accounts nor sessions of browsers get in. A device gets the contents that its own unfinished deployments name.
  */
-export function serveReleases(api: Api, context: ApiContext): void {
+export function serveReleases(api: Api, context: ApiContext<"releases" | "uploads">): void {
   const { served: releases } = context.releases;
   const { uploads } = context;
   const transfers = new Transfers(context);
@@ -116,7 +116,7 @@ function sendBlob(transfers: Transfers, request: FastifyRequest, reply: FastifyR
 }
 
 /** Admits devices only, and responds with errors as registries do. */
-function admitDevices(api: Api, { logger, releases: { gate } }: ApiContext): void {
+function admitDevices(api: Api, { logger, releases: { gate } }: ApiContext<"releases">): void {
   api.decorateRequest("deviceOf");
   api.addHook("onRequest", async (request, reply) => {
     void reply.header("Docker-Distribution-API-Version", "registry/2.0");
@@ -138,11 +138,11 @@ function admitDevices(api: Api, { logger, releases: { gate } }: ApiContext): voi
 
 /** Bounds how many transfers there are, and ends those that are not read. */
 class Transfers {
-  readonly #context: Pick<ApiContext, "clock" | "logger" | "observer">;
+  readonly #context: Pick<ApiBase, "clock" | "logger" | "observer">;
   readonly #byDevice: ConcurrencyLimiter;
   #count = 0;
 
-  constructor(context: Pick<ApiContext, "clock" | "logger" | "observer">) {
+  constructor(context: Pick<ApiBase, "clock" | "logger" | "observer">) {
     this.#context = context;
     this.#byDevice = new ConcurrencyLimiter(
       MAX_TRANSFERS_PER_DEVICE,

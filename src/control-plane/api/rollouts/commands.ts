@@ -63,11 +63,11 @@ const DOCS: Readonly<Record<RolloutCommand, CommandDocs>> = {
 };
 
 /** `POST /v1/fleets/{fleet}/rollouts/{rollout_id}/pause`, and the other commands for a rollout. */
-export function rolloutCommands(api: Api, context: ApiContext): void {
+export function rolloutCommands(api: Api, context: ApiContext<"fleets">): void {
   for (const command of ROLLOUT_COMMANDS) rolloutCommand(api, context, command);
 }
 
-function rolloutCommand(api: Api, { store, fleets }: ApiContext, command: RolloutCommand): void {
+function rolloutCommand(api: Api, { store, fleets }: ApiContext<"fleets">, command: RolloutCommand): void {
   const conflicts = command === "approve" ? (["ApprovalBySameUser"] as const) : [];
   const { operationId, summary, description } = DOCS[command];
   api.post(

@@ -8,7 +8,7 @@ import type { StoredPlan } from "../../core/fleets/waves.ts";
 import type { RolloutPlan } from "../../fleets/plan-rollout.ts";
 import { toForeseenBody } from "../../fleets/price-rollout.ts";
 import type { Store } from "../../store/store.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { errorsWithBody, json, messages } from "../docs/responses.ts";
 import { formatEvent, sendTexts } from "../event-stream.ts";
 import {
@@ -62,7 +62,7 @@ const EXAMPLE: readonly PriceEvent[] = [
 ];
 
 /** `POST /v1/fleets/{fleet}/rollouts`: makes a rollout, or with `dry_run` asks what it would cost. */
-export function createRollout(api: Api, context: ApiContext): void {
+export function createRollout(api: Api, context: ApiContext<"accounts" | "fleets" | "streams">): void {
   const { store, fleets } = context;
   api.post(
     "/v1/fleets/:fleet/rollouts",
@@ -104,7 +104,7 @@ export function createRollout(api: Api, context: ApiContext): void {
       const number = planned?.revision ?? request.body.revision ?? fleet.lastRevision;
       await requireAgentUpdatesOf(request, store, fleet, number);
       if (request.query.dry_run) {
-        context.streamLimiter.acquireForAccount(request, reply);
+        context.streams.limiter.acquireForAccount(request, reply);
         const plan = await fleets.plan(fleet, request.body, requesterOf(request));
         await recordPrice(context, request, fleet, plan);
         return sendPrice(context, request, reply, fleet, plan, request.query.ask_devices);
@@ -126,7 +126,7 @@ async function planOf(
 }
 
 async function recordPrice(
-  { store, clock }: ApiContext,
+  { store, clock }: ApiBase,
   request: FastifyRequest,
   fleet: Fleet,
   { revision, waves }: RolloutPlan,
@@ -138,7 +138,7 @@ async function recordPrice(
 }
 
 function sendPrice(
-  context: ApiContext,
+  context: ApiContext<"accounts" | "fleets" | "streams">,
   request: FastifyRequest,
   reply: FastifyReply,
   fleet: Fleet,
@@ -148,12 +148,12 @@ function sendPrice(
   const signal = streamSignal(request, reply, context);
   const events = context.fleets.price(fleet, plan, asks, requesterOf(request), signal);
   const texts = formatPrice(context, request, events);
-  return sendTexts(reply, context.streamLimiter.withStallTimeout(request, reply, texts));
+  return sendTexts(reply, context.streams.limiter.withStallTimeout(request, reply, texts));
 }
 
 /** A failure in the middle is the last event of the stream. */
 async function* formatPrice(
-  { logger, clock }: ApiContext,
+  { logger, clock }: ApiBase,
   request: FastifyRequest,
   events: AsyncIterable<PriceEvent>,
 ): AsyncGenerator<string> {

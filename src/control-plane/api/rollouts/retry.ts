@@ -14,7 +14,7 @@ const query = z.strictObject({
 });
 
 /** `POST /v1/fleets/{fleet}/rollouts/{rollout_id}/retry`: makes a rollout that takes only the assets that failed. */
-export function retryRollout(api: Api, { store, fleets }: ApiContext): void {
+export function retryRollout(api: Api, { store, fleets }: ApiContext<"fleets">): void {
   api.post(
     "/v1/fleets/:fleet/rollouts/:rollout_id/retry",
     {

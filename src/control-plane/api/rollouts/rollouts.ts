@@ -9,7 +9,7 @@ import { type RolloutBody, rolloutSchema } from "../../../protocol/fleets/rollou
 import { DEFAULT_PAGE_SIZE } from "../../../protocol/limits.ts";
 import { pageQuerySchema } from "../../../protocol/people/users.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { findFleet, fleetParams } from "../fleets/fleet-resource.ts";
 import { assetOfCursor } from "../fleets/members.ts";
@@ -18,7 +18,7 @@ import { findRollout, rolloutParams, toRolloutBody, toTargetBody } from "./rollo
 const TAGS = ["Rollouts"];
 
 /** `GET /v1/fleets/{fleet}/rollouts`: the rollouts of a fleet, newest first. */
-export function listRollouts(api: Api, { store }: ApiContext): void {
+export function listRollouts(api: Api, { store }: ApiBase): void {
   api.get(
     "/v1/fleets/:fleet/rollouts",
     {
@@ -51,7 +51,7 @@ export function listRollouts(api: Api, { store }: ApiContext): void {
 }
 
 /** `GET /v1/fleets/{fleet}/rollouts/{rollout_id}`: one rollout. */
-export function getRollout(api: Api, { store }: ApiContext): void {
+export function getRollout(api: Api, { store }: ApiBase): void {
   api.get(
     "/v1/fleets/:fleet/rollouts/:rollout_id",
     {
@@ -69,7 +69,7 @@ export function getRollout(api: Api, { store }: ApiContext): void {
 }
 
 /** `GET /v1/fleets/{fleet}/rollouts/{rollout_id}/targets`: a rollout's state on each asset. */
-export function listTargets(api: Api, { store }: ApiContext): void {
+export function listTargets(api: Api, { store }: ApiBase): void {
   api.get(
     "/v1/fleets/:fleet/rollouts/:rollout_id/targets",
     {

@@ -31,8 +31,8 @@ const EXAMPLE: RolloutEvent = {
 };
 
 /** `GET /v1/fleets/{fleet}/rollouts/{rollout_id}/events`: past and new events of a rollout until the final one. */
-export function streamRolloutEvents(api: Api, context: ApiContext): void {
-  const { store, fleets, streamLimiter } = context;
+export function streamRolloutEvents(api: Api, context: ApiContext<"accounts" | "fleets" | "streams">): void {
+  const { store, fleets, streams } = context;
   api.get(
     "/v1/fleets/:fleet/rollouts/:rollout_id/events",
     {
@@ -61,10 +61,10 @@ export function streamRolloutEvents(api: Api, context: ApiContext): void {
       const after = resumedAfter(request, request.query.after);
       const { events, isOver } = await store.rollouts.readEvents(rollout.id, after, 1);
       if (isOver && events.length === 0) return reply.code(204).send();
-      streamLimiter.acquireForAccount(request, reply);
+      streams.limiter.acquireForAccount(request, reply);
       const signals = { drain: context.stopping, signal: streamSignal(request, reply, context) };
       const texts = formatBatches(fleets.events(rollout, after, signals), true);
-      return sendTexts(reply, streamLimiter.withStallTimeout(request, reply, texts));
+      return sendTexts(reply, streams.limiter.withStallTimeout(request, reply, texts));
     },
   );
 }

@@ -26,7 +26,7 @@ const DOCS = { tags: ["Usage"], params };
 const CHANGE_DOCS = { ...DOCS, headers: ifMatchHeaders };
 
 /** `GET /v1/assets/{asset_id}/sims/{sim_type}/allowance`: the monthly allowance of a SIM, and its use. */
-export function getAllowance(api: Api, { store, sims }: ApiContext): void {
+export function getAllowance(api: Api, { store, sims }: ApiContext<"sims">): void {
   api.get(
     PATH,
     {
@@ -52,7 +52,7 @@ export function getAllowance(api: Api, { store, sims }: ApiContext): void {
 }
 
 /** `PUT /v1/assets/{asset_id}/sims/{sim_type}/allowance`: sets it by hand. */
-export function setAllowance(api: Api, { store, sims, clock }: ApiContext): void {
+export function setAllowance(api: Api, { store, sims, clock }: ApiContext<"sims">): void {
   api.put(
     PATH,
     {
@@ -86,7 +86,7 @@ export function setAllowance(api: Api, { store, sims, clock }: ApiContext): void
 }
 
 /** `DELETE /v1/assets/{asset_id}/sims/{sim_type}/allowance`: what the operator says counts again. */
-export function removeAllowance(api: Api, { store, sims, clock }: ApiContext): void {
+export function removeAllowance(api: Api, { store, sims, clock }: ApiContext<"sims">): void {
   api.delete(
     PATH,
     {

@@ -7,14 +7,14 @@ import {
 } from "../../../protocol/assets/data-plan.ts";
 import { accountOf } from "../auth.ts";
 import { ifMatchHeaders, type Resource, sendResource, stateOf } from "../conditional-requests.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 
 const PATH = "/v1/data-plan-settings";
 const SETTINGS = json("The settings.", dataPlanSettingsSchema);
 
 /** `GET /v1/data-plan-settings`: what becomes of deployments to an asset with a used-up allowance. */
-export function getDataPlanSettings(api: Api, { store }: ApiContext): void {
+export function getDataPlanSettings(api: Api, { store }: ApiBase): void {
   api.get(
     PATH,
     {
@@ -32,7 +32,10 @@ export function getDataPlanSettings(api: Api, { store }: ApiContext): void {
 }
 
 /** `PATCH /v1/data-plan-settings`: changes them. */
-export function changeDataPlanSettings(api: Api, { store, deployments: delivery, clock }: ApiContext): void {
+export function changeDataPlanSettings(
+  api: Api,
+  { store, deployments: delivery, clock }: ApiContext<"deployments">,
+): void {
   api.patch(
     PATH,
     {

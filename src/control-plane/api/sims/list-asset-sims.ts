@@ -3,12 +3,12 @@ import { type AssetSims, assetSimsSchema } from "../../../protocol/assets/sim-li
 import type { SimType } from "../../../protocol/assets/sim.ts";
 import { simTypes } from "../../core/asset.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { toSimBody } from "./sim-body.ts";
 
 /** `GET /v1/assets/{asset_id}/sims`: the SIMs of one asset. */
-export function listAssetSims(api: Api, { store, clock }: ApiContext): void {
+export function listAssetSims(api: Api, { store, clock }: ApiBase): void {
   api.get(
     "/v1/assets/:asset_id/sims",
     {

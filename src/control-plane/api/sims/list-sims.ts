@@ -2,13 +2,13 @@ import { unixNow } from "../../../lib/clock.ts";
 import { type SimList, simListQuerySchema, simListSchema } from "../../../protocol/assets/sim-list.ts";
 import { DEFAULT_PAGE_SIZE } from "../../../protocol/limits.ts";
 import { accountOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { toSimBody } from "./sim-body.ts";
 import { simCursorOf, simPositionOf } from "./sim-position.ts";
 
 /** `GET /v1/sims`: the SIMs of the account's assets. */
-export function listSims(api: Api, { store, clock }: ApiContext): void {
+export function listSims(api: Api, { store, clock }: ApiBase): void {
   api.get(
     "/v1/sims",
     {

@@ -9,7 +9,7 @@ import { toSimBody } from "./sim-body.ts";
 const params = assetParams.extend({ sim_type: simTypeSchema.meta({ description: "Which SIM of the asset." }) });
 
 /** `POST /v1/assets/{asset_id}/sims/{sim_type}/refresh`: asks the operator of the SIM for its state. */
-export function refreshSim(api: Api, { store, sims, clock }: ApiContext): void {
+export function refreshSim(api: Api, { store, sims, clock }: ApiContext<"sims">): void {
   api.post(
     "/v1/assets/:asset_id/sims/:sim_type/refresh",
     {

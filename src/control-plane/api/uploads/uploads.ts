@@ -12,7 +12,7 @@ import {
 import { integerString } from "../../../protocol/values/scalars.ts";
 import type { Upload } from "../../store/uploads.ts";
 import { accountOf } from "../auth.ts";
-import type { Api, ApiContext } from "../context.ts";
+import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";
 
@@ -24,7 +24,7 @@ const pieceParams = z.object({
 });
 
 /** `GET /v1/uploads`: the contents of files that the account has uploaded. */
-export function listUploads(api: Api, { store }: ApiContext): void {
+export function listUploads(api: Api, { store }: ApiBase): void {
   api.get(
     "/v1/uploads",
     {
@@ -43,7 +43,7 @@ export function listUploads(api: Api, { store }: ApiContext): void {
 }
 
 /** `PUT /v1/uploads/{sha256}/pieces/{number}`: sends a piece of an upload. */
-export function putUploadPiece(api: Api, { uploads, clock }: ApiContext): void {
+export function putUploadPiece(api: Api, { uploads, clock }: ApiContext<"uploads">): void {
   api.put(
     "/v1/uploads/:sha256/pieces/:number",
     {

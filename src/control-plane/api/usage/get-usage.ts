@@ -9,7 +9,7 @@ import { errors, json } from "../docs/responses.ts";
 const params = assetParams.extend({ sim_type: simTypeSchema.meta({ description: "Which SIM of the asset." }) });
 
 /** `GET /v1/assets/{asset_id}/sims/{sim_type}/usages`: usage of one SIM, in bytes. */
-export function getUsage(api: Api, context: ApiContext): void {
+export function getUsage(api: Api, context: ApiContext<"sims">): void {
   api.get(
     "/v1/assets/:asset_id/sims/:sim_type/usages",
     {

@@ -24,7 +24,7 @@ export const MAX_PAGE_MS = 15_000;
 export const MAX_PAGE_ENTRIES = 10_000;
 
 /** `GET /v1/usages`: the usage of all SIMs of the account. */
-export function listUsages(api: Api, context: ApiContext): void {
+export function listUsages(api: Api, context: ApiContext<"sims">): void {
   const { store, clock } = context;
   api.get(
     "/v1/usages",
@@ -61,7 +61,7 @@ export function listUsages(api: Api, context: ApiContext): void {
 }
 
 async function readWhileThereIsTime(
-  context: ApiContext,
+  context: ApiContext<"sims">,
   entries: readonly SimEntry[],
   query: UsageQuery,
 ): Promise<ListedUsage[]> {
@@ -79,7 +79,11 @@ async function readWhileThereIsTime(
   return sims;
 }
 
-async function readOne(context: ApiContext, { asset, type }: SimEntry, query: UsageQuery): Promise<ListedUsage> {
+async function readOne(
+  context: ApiContext<"sims">,
+  { asset, type }: SimEntry,
+  query: UsageQuery,
+): Promise<ListedUsage> {
   const sim = {
     asset_id: asset.uuid,
     asset_name: asset.name,
