@@ -2,11 +2,11 @@ import { statfs } from "node:fs/promises";
 import { isIP } from "node:net";
 import { deadline } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { ServiceCondition } from "../../protocol/alerts/condition.ts";
 import { type DiskSpace, isCertificateExpiring, isDiskLow } from "../core/alerts/service-troubles.ts";
 import { LeasedLoop } from "../instances/leased-loop.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import { SharedRole } from "../instances/shared-role.ts";
+import type { ServiceTrouble } from "../store/alerts.ts";
 import type { Store } from "../store/store.ts";
 import { logStoreError } from "../store/unavailable.ts";
 import { readCertificateEnd } from "./certificate-end.ts";
@@ -66,64 +66,70 @@ export class ServiceWatch implements AsyncDisposable {
 
   async #look(signal: AbortSignal): Promise<boolean> {
     if (!(await this.#role.acquire())) return false;
-    await this.#try("disk", signal, () => this.#lookAtDisk());
-    await this.#try("messages", signal, () => this.#lookAtMessages());
-    await this.#try("certificate", signal, () => this.#lookAtCertificate(signal));
+    const { dataDir, publicUrl, clock } = this.#options;
+    if (dataDir !== undefined) {
+      const disk = { condition: "service_disk_low", subject: { id: "data_dir", name: "data directory" } } as const;
+      await this.#judge(disk, signal, () => this.#isDiskLow(dataDir));
+    }
+    const outbox = { condition: "messages_stuck", subject: { id: "outbox", name: "outbox" } } as const;
+    await this.#judge(outbox, signal, () => this.#areMessagesStuck());
+    const url = certifiedUrl(publicUrl);
+    const nowMs = Math.floor(clock.now());
+    if (url === undefined || nowMs < this.#certificateDueMs) return false;
+    this.#certificateDueMs = nowMs + CERTIFICATE_INTERVAL_MS;
+    const tls = { condition: "tls_expiring", subject: { id: url.host, name: url.host } } as const;
+    await this.#judge(tls, signal, () => this.#isCertificateExpiring(url, signal), 2 * CERTIFICATE_INTERVAL_MS);
     return false;
   }
 
-  /** A disk that cannot be looked at, for instance, must not hide what is the matter with the rest. */
-  async #try(subject: string, signal: AbortSignal, look: () => Promise<void>): Promise<void> {
-    try {
-      await look();
-    } catch (error) {
-      if (!signal.aborted) logStoreError(this.#options.logger, error, { subject }, FAILURE);
-    }
+  async #isDiskLow(dataDir: string): Promise<boolean> {
+    return isDiskLow(await (this.#options.readDisk ?? readFileSystem)(dataDir));
   }
 
-  async #lookAtDisk(): Promise<void> {
-    const { dataDir, readDisk = readFileSystem } = this.#options;
-    if (dataDir === undefined) return;
-    const subject = { id: "data_dir", name: "data directory" };
-    await this.#note("service_disk_low", subject, isDiskLow(await readDisk(dataDir)));
-  }
-
-  async #lookAtMessages(): Promise<void> {
+  async #areMessagesStuck(): Promise<boolean> {
     const { store, clock } = this.#options;
-    const stuck = await store.alertOutbox.countStuck(Math.floor(clock.now()) - STUCK_MS);
-    await this.#note("messages_stuck", { id: "outbox", name: "outbox" }, stuck > 0);
+    return (await store.alertOutbox.countStuck(Math.floor(clock.now()) - STUCK_MS)) > 0;
   }
 
-  /** Of the address under which people and devices reach the service, which a proxy may serve. */
-  async #lookAtCertificate(signal: AbortSignal): Promise<void> {
-    const { publicUrl, clock, readCertificateEnd: read = readCertificateEnd } = this.#options;
-    const nowMs = Math.floor(clock.now());
-    if (publicUrl?.startsWith("https:") !== true || nowMs < this.#certificateDueMs) return;
-    const url = new URL(publicUrl);
-    // A certificate for a number is the proxy's own.
-    if (isIP(url.hostname.replace(/^\[|\]$/g, "")) !== 0) return;
+  /** Of the address under which people and devices reach the service, which a proxy may serve. `undefined`: not known. */
+  async #isCertificateExpiring(url: URL, signal: AbortSignal): Promise<boolean | undefined> {
+    const { clock, readCertificateEnd: read = readCertificateEnd } = this.#options;
     using limit = deadline(clock, CERTIFICATE_TIMEOUT_MS, signal);
-    // While it cannot be read, the last known end holds: the trouble would lapse as if it were over.
+    // While it cannot be read, the last known end holds.
     const endsAtMs = (await read(url, limit.signal)) ?? this.#certificateEndsAtMs;
     this.#certificateEndsAtMs = endsAtMs;
-    this.#certificateDueMs = nowMs + CERTIFICATE_INTERVAL_MS;
-    if (endsAtMs === undefined) return;
-    const subject = { id: url.host, name: url.host };
-    const isExpiring = isCertificateExpiring(endsAtMs, nowMs);
-    await this.#note("tls_expiring", subject, isExpiring, 2 * CERTIFICATE_INTERVAL_MS);
+    return endsAtMs === undefined ? undefined : isCertificateExpiring(endsAtMs, Math.floor(clock.now()));
   }
 
-  async #note(
-    condition: ServiceCondition,
-    subject: { readonly id: string; readonly name: string },
-    holds: boolean,
+  /** Notes whether a condition holds. One that cannot be looked at stays as it was, and keeps no other from being looked at. */
+  async #judge(
+    trouble: Pick<ServiceTrouble, "condition" | "subject">,
+    signal: AbortSignal,
+    look: () => Promise<boolean | undefined>,
     forMs = TROUBLE_MS,
   ): Promise<void> {
-    const { store, accountId, clock } = this.#options;
+    const { store, accountId, logger, clock } = this.#options;
+    const failed = (error: unknown): void => {
+      if (!signal.aborted) logStoreError(logger, error, { condition: trouble.condition }, FAILURE);
+    };
+    const holds = await look().catch(failed);
     const sinceMs = Math.floor(clock.now());
-    if (holds) await store.alerts.noteTrouble({ accountId, condition, subject, sinceMs, untilMs: sinceMs + forMs });
-    else await store.alerts.endTrouble({ accountId, condition, subject });
+    const noted = { ...trouble, accountId, sinceMs, untilMs: sinceMs + forMs };
+    try {
+      if (holds === undefined) await store.alerts.keepTrouble(noted);
+      else if (holds) await store.alerts.noteTrouble(noted);
+      else await store.alerts.endTrouble(noted);
+    } catch (error) {
+      failed(error);
+    }
   }
+}
+
+/** Returns the address if its certificate is known to others: one for a number is the proxy's own. */
+function certifiedUrl(publicUrl: string | undefined): URL | undefined {
+  if (publicUrl?.startsWith("https:") !== true) return undefined;
+  const url = new URL(publicUrl);
+  return isIP(url.hostname.replace(/^\[|\]$/g, "")) === 0 ? url : undefined;
 }
 
 async function readFileSystem(directory: string): Promise<DiskSpace> {

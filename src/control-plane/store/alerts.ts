@@ -152,6 +152,8 @@ export interface AlertStore {
   listConnected(accountId: string, instanceId: string, after: string, limit: number): Promise<readonly AlertSubject[]>;
   /** Stores a trouble; nothing if there is no such account. */
   noteTrouble(trouble: ServiceTrouble): Promise<void>;
+  /** Has a trouble that is not over at `sinceMs` last until `untilMs`; nothing if there is none. */
+  keepTrouble(trouble: ServiceTrouble): Promise<void>;
   endTrouble(trouble: Pick<ServiceTrouble, "accountId" | "condition" | "subject">): Promise<void>;
   /** Returns at most `limit` open alerts, in the order of their conditions and subjects, those behind `after`. */
   listOpen(

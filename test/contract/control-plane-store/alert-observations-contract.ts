@@ -308,6 +308,20 @@ export function alertObservationsContract(harness: StoreHarness): void {
       // It was over meanwhile.
       await note(NOW + 200, NOW + 300);
       expect(await found(NOW + 299)).toEqual([row(NOW + 200)]);
+      const keep = (sinceMs: number, untilMs: number, id = subject.id) =>
+        alerts.keepTrouble({
+          accountId: ACCOUNT,
+          condition: "service_disk_low",
+          subject: { ...subject, id },
+          sinceMs,
+          untilMs,
+        });
+      await keep(NOW + 250, NOW + 400);
+      expect(await found(NOW + 399)).toEqual([row(NOW + 200)]);
+      // What is over, or was never noted, does not begin so.
+      await keep(NOW + 401, NOW + 500);
+      await keep(NOW + 250, NOW + 500, "other");
+      expect(await found(NOW + 400)).toEqual([]);
       await alerts.endTrouble({
         accountId: ACCOUNT,
         condition: "service_disk_low",

@@ -128,6 +128,9 @@ const NOTE_TROUBLE = /* sql */ `
   ON CONFLICT (account_id, condition, subject_id) DO UPDATE SET subject_name = excluded.subject_name,
     since_ms = CASE WHEN service_troubles.until_ms >= excluded.since_ms THEN service_troubles.since_ms ELSE excluded.since_ms END,
     until_ms = excluded.until_ms`;
+const KEEP_TROUBLE = /* sql */ `
+  UPDATE service_troubles SET until_ms = CAST(?5 AS BIGINT)
+  WHERE account_id = ?1 AND condition = ?2 AND subject_id = ?3 AND until_ms >= CAST(?4 AS BIGINT)`;
 const END_TROUBLE = "DELETE FROM service_troubles WHERE account_id = ? AND condition = ? AND subject_id = ?";
 const OBSERVE_TROUBLES = /* sql */ `
   SELECT condition, subject_id, subject_name, since_ms FROM service_troubles
@@ -245,6 +248,10 @@ export class AlertObservations {
   async noteTrouble({ accountId, condition, subject, sinceMs, untilMs }: ServiceTrouble): Promise<void> {
     const values = [accountId, condition, subject.id, subject.name, sinceMs, untilMs];
     await this.#executor.change(NOTE_TROUBLE, values);
+  }
+
+  async keepTrouble({ accountId, condition, subject, sinceMs, untilMs }: ServiceTrouble): Promise<void> {
+    await this.#executor.change(KEEP_TROUBLE, [accountId, condition, subject.id, sinceMs, untilMs]);
   }
 
   async endTrouble(trouble: Pick<ServiceTrouble, "accountId" | "condition" | "subject">): Promise<void> {

@@ -205,6 +205,10 @@ export class SqlAlertStore implements AlertStore {
     await this.#observations.noteTrouble(trouble);
   }
 
+  async keepTrouble(trouble: ServiceTrouble): Promise<void> {
+    await this.#observations.keepTrouble(trouble);
+  }
+
   async endTrouble(trouble: Pick<ServiceTrouble, "accountId" | "condition" | "subject">): Promise<void> {
     await this.#observations.endTrouble(trouble);
   }

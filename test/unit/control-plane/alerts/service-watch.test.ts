@@ -18,6 +18,10 @@ async function rig(fields: Partial<ServiceWatchOptions> = {}) {
     isShared: false,
     leases: {},
     alerts: {
+      keepTrouble: async (trouble: ServiceTrouble) => {
+        const before = troubles.get(trouble.condition);
+        if (before && before.untilMs >= trouble.sinceMs) troubles.set(trouble.condition, trouble);
+      },
       noteTrouble: async (trouble: ServiceTrouble) => void troubles.set(trouble.condition, trouble),
       endTrouble: async ({ condition }: Pick<ServiceTrouble, "condition">) => void troubles.delete(condition),
     },
@@ -28,7 +32,7 @@ async function rig(fields: Partial<ServiceWatchOptions> = {}) {
       },
     },
   } as unknown as ServiceWatchOptions["store"];
-  const watch = new ServiceWatch({
+  const options: ServiceWatchOptions = {
     store,
     accountId: "acc_1",
     publicUrl: "https://control.example.com",
@@ -43,9 +47,15 @@ async function rig(fields: Partial<ServiceWatchOptions> = {}) {
       return state.endsAtMs;
     },
     ...fields,
-  });
-  const held = () => [...troubles.keys()].toSorted();
-  return { clock, troubles, state, held, [Symbol.asyncDispose]: () => watch[Symbol.asyncDispose]() };
+  };
+  let watch = new ServiceWatch(options);
+  const restart = async () => {
+    await watch[Symbol.asyncDispose]();
+    watch = new ServiceWatch(options);
+  };
+  const held = () =>
+    [...troubles.values()].flatMap((each) => (each.untilMs > clock.now() ? [each.condition] : [])).toSorted();
+  return { clock, store, troubles, state, held, restart, [Symbol.asyncDispose]: () => watch[Symbol.asyncDispose]() };
 }
 
 test("what is the matter is noted while it is, until a time after the next look, and ended when it is over", async () => {
@@ -91,6 +101,38 @@ test("while the certificate cannot be read, the end that was read last is what c
   expect((r.troubles.get("tls_expiring")?.untilMs ?? 0) > r.clock.now()).toBe(true);
   r.state.endsAtMs = r.clock.now() + 90 * DAY_MS;
   await r.clock.advance(60 * MINUTE);
+  expect(r.held()).toEqual([]);
+});
+
+test("what cannot be looked at any more stays as it was, however long, also over a restart", async () => {
+  const failing = { is: false };
+  const readDisk = async () => {
+    if (failing.is) throw new Error("EIO");
+    return { freeBytes: r.state.freeBytes, totalBytes: 100 * GIB };
+  };
+  const countStuck = async () => {
+    if (failing.is) throw new Error("the query was cancelled");
+    return r.state.stuck;
+  };
+  await using r = await rig({ readDisk });
+  r.store.alertOutbox.countStuck = countStuck;
+  r.state.freeBytes = GIB;
+  r.state.stuck = 3;
+  r.state.endsAtMs = r.clock.now() + 3 * DAY_MS;
+  await r.clock.advance(MINUTE);
+  expect(r.held()).toEqual(["messages_stuck", "service_disk_low", "tls_expiring"]);
+  failing.is = true;
+  r.state.endsAtMs = undefined;
+  for (let minute = 0; minute < 200; minute++) await r.clock.advance(MINUTE);
+  expect(r.held()).toEqual(["messages_stuck", "service_disk_low", "tls_expiring"]);
+  await r.restart();
+  for (let minute = 0; minute < 200; minute++) await r.clock.advance(MINUTE);
+  expect(r.held()).toEqual(["messages_stuck", "service_disk_low", "tls_expiring"]);
+  failing.is = false;
+  r.state.freeBytes = 50 * GIB;
+  r.state.stuck = 0;
+  r.state.endsAtMs = r.clock.now() + 90 * DAY_MS;
+  for (let minute = 0; minute < 60; minute++) await r.clock.advance(MINUTE);
   expect(r.held()).toEqual([]);
 });
 
