@@ -36,6 +36,7 @@ import { ModemManager } from "../host/modem-manager.ts";
 import { StateWatch } from "../host/state-watch.ts";
 import { createLinuxNetwork } from "../host/network.ts";
 import { BudgetGate } from "../ledger/budget-gate.ts";
+import { BudgetWatch } from "../ledger/budget-watch.ts";
 import { DataUsageReader } from "../ledger/data-usage-reader.ts";
 import { TrafficLedger } from "../ledger/traffic-ledger.ts";
 import { NetworkWatch } from "../ledger/network-watch.ts";
@@ -200,6 +201,7 @@ function openTraffic({ config, store, clock, logger, bootId }: Base, owned: Asyn
     watch,
     ledger,
     dataUsage: new DataUsageReader(ledger, policy),
+    budgetWatch: new BudgetWatch({ policy, ledger, clock }),
     gate: new BudgetGate({ policy, ledger, watch, clock }),
     /** Maximum bytes a day for the link itself, by the network that it uses now; `undefined`: no bound. */
     linkBytesPerDay: (): number | undefined =>
@@ -314,6 +316,7 @@ function openLink(base: Base, { socketPath }: EngineGroup, traffic: Traffic, app
       agentUptimeS: () => Math.floor(process.uptime()),
       engineTroubles: services.troubles,
       stateWatch: base.stateWatch,
+      budgetWatch: traffic.budgetWatch,
       health: base.health,
     },
     traffic: {

@@ -7,6 +7,7 @@ import { ReportRateLimiter } from "../core/report/report-rate-limiter.ts";
 import { TroubleDetector } from "../core/report/trouble-detector.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { StateWatch } from "../host/state-watch.ts";
+import type { BudgetWatch } from "../ledger/budget-watch.ts";
 import type { ClockWatch } from "../link/clock-watch.ts";
 import type { StoreChange } from "../store/store.ts";
 import type { ReportBuilder } from "./report-builder.ts";
@@ -34,6 +35,8 @@ export interface ReporterOptions {
   readonly stateWatch?: Pick<StateWatch, "onChange">;
   /** Tells when the clock is wrong, and right again, which is reported at once. */
   readonly clockWatch?: Pick<ClockWatch, "onChange">;
+  /** Tells when the data budget will not last, and when it will again, which is reported at once. */
+  readonly budgetWatch?: Pick<BudgetWatch, "onChange">;
   /** Identifies the agent's own containers by label. */
   readonly stateDir: string;
   /** Maximum reports per hour for changes that no deployment made. */
@@ -71,13 +74,14 @@ export class Reporter {
   /** Runs until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     using _changes = this.#options.store.onChange((change) => this.#onStoreChange(change));
-    const { stateWatch, clockWatch } = this.#options;
+    const { stateWatch, clockWatch, budgetWatch } = this.#options;
     const onUrgent = (): void => {
       this.#isUrgent = true;
       this.#markDue();
     };
     using _state = stateWatch?.onChange(onUrgent);
     using _clock = clockWatch?.onChange(onUrgent);
+    using _budget = budgetWatch?.onChange(onUrgent);
     await Promise.all([this.#watch(signal), this.#reportLoop(signal)]);
   }
 

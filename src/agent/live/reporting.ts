@@ -12,6 +12,7 @@ import type { Engine, EngineInfo } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Host } from "../host/host.ts";
 import type { StateWatch } from "../host/state-watch.ts";
+import type { BudgetWatch } from "../ledger/budget-watch.ts";
 import { ClockWatch } from "../link/clock-watch.ts";
 import type { DeviceReporting, HealthSource } from "../link/ports.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
@@ -62,6 +63,7 @@ export interface ReportingOptions {
     readonly agentUptimeS: () => number;
     readonly engineTroubles: { readonly texts: readonly string[] };
     readonly stateWatch: Pick<StateWatch, "fault" | "onChange">;
+    readonly budgetWatch?: Pick<BudgetWatch, "isLow" | "onChange" | "run">;
     readonly health: {
       between(params: HealthParams): DeviceHealth;
       /** `undefined`: nothing is sent unless it is asked for. */
@@ -89,10 +91,12 @@ export function createReporting(
     ...engineTroubles(device.engineTroubles),
     state_writable: device.stateWatch.fault === undefined,
     ...(clockWatch.isWrong && { clock_wrong: true }),
+    ...(device.budgetWatch?.isLow && { data_budget_low: true }),
   });
   const facts = async (signal: AbortSignal): Promise<DeviceFacts> => withTroubles(await lasting(signal));
   const builder = new ReportBuilder({ ...services, ...apps, stateDir, facts });
-  const watches = { stateWatch: device.stateWatch, clockWatch };
+  const { stateWatch, budgetWatch } = device;
+  const watches = { stateWatch, clockWatch, ...(budgetWatch && { budgetWatch }) };
   const reporter = new Reporter({ ...services, ...watches, stateDir, builder, maxPerHour });
   const factsNow = async (info: EngineInfo | undefined): Promise<DeviceFacts> => withTroubles(await device.facts(info));
   const current = { ...options, device: { ...device, facts: factsNow } };
@@ -101,7 +105,8 @@ export function createReporting(
     reports: builder,
     health: device.health.reports && counted(device.health.reports, traffic.count),
     clockWatch,
-    run: async (signal) => void (await Promise.all([reporter.run(signal), clockWatch.run(signal)])),
+    run: async (signal) =>
+      void (await Promise.all([reporter.run(signal), clockWatch.run(signal), budgetWatch?.run(signal)])),
   };
 }
 

@@ -53,6 +53,7 @@ const TABS: Readonly<Partial<Record<AlertCondition, string>>> = {
   state_not_writable: "device",
   engine_trouble: "device",
   agent_outdated: "device",
+  data_budget_low: "device",
 };
 
 /** Name of a rollout, as the service writes it. */

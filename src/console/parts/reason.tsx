@@ -91,6 +91,12 @@ export const REASONS: Readonly<Record<AttentionReason, ReasonText>> = {
     icon: "alert",
     kind: "warn",
   },
+  data_budget_low: {
+    label: "data budget short",
+    hint: "Its data budget of the month is spent, or will be before the month ends; edgectl data-usage says by what.",
+    icon: "alert",
+    kind: "warn",
+  },
   data: {
     label: "data plan short",
     hint: "A SIM's monthly allowance is used up, or will be before the month ends.",

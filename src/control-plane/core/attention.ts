@@ -13,7 +13,7 @@ import type { DeviceReport } from "./device-report.ts";
  * `not_seen` follows from the time and is not stored.
  */
 
-/** In the order in which they were added. The next one is 524_288. */
+/** In the order in which they were added. The next one is 1_048_576. */
 const BITS = {
   app_missing: 1,
   app_restarting: 2,
@@ -46,9 +46,11 @@ const BITS = {
   app_stopped: 131_072,
   /** By the device's report: its time of day is not the service's. */
   clock_wrong: 262_144,
+  /** By the device's report: its data budget of the month does not last. */
+  data_budget_low: 524_288,
 } as const;
 
-/** The bits that every report decides on; `engine_trouble` and `clock_wrong` with one that has the facts of the device. */
+/** The bits that every report decides on; `FACT_BITS` with one that has the facts of the device. */
 const REPORT_BITS =
   BITS.app_missing |
   BITS.app_stopped |
@@ -57,6 +59,7 @@ const REPORT_BITS =
   BITS.app_not_repaired |
   BITS.reported_failure |
   BITS.state_not_writable;
+const FACT_BITS = BITS.engine_trouble | BITS.clock_wrong | BITS.data_budget_low;
 /** The bits that the deployment which ended last decides on; `disk_low` until the next report that tells about the disk. */
 export const OUTCOME_BITS = BITS.recorded_failure | BITS.disk_low;
 /** Set while a deployment waits for the device. */
@@ -95,6 +98,7 @@ export const REASON_BITS = {
   disk_low: BITS.disk_low,
   clock_wrong: BITS.clock_wrong,
   data_budget_spent: BITS.data_budget_spent,
+  data_budget_low: BITS.data_budget_low,
   data: BITS.data,
 } as const satisfies Record<Exclude<AttentionReason, "not_seen">, number>;
 
@@ -158,7 +162,7 @@ export function reasonsOfBits(bits: number): AttentionReason[] {
 /** Returns the bits that a report decides on. One of an earlier agent does not tell about the disk. */
 export function bitsToldBy({ device }: Pick<DeviceReport, "device">): number {
   if (!device) return REPORT_BITS;
-  return REPORT_BITS | BITS.engine_trouble | BITS.clock_wrong | (device.disk_low === undefined ? 0 : BITS.disk_low);
+  return REPORT_BITS | FACT_BITS | (device.disk_low === undefined ? 0 : BITS.disk_low);
 }
 
 /** Returns the bits of `bitsToldBy` that a report sets. */
@@ -167,6 +171,7 @@ export function bitsOfReport({ apps, device }: Pick<DeviceReport, "apps" | "devi
   if ((device?.engine_troubles ?? []).length > 0) bits |= BITS.engine_trouble;
   if (device?.state_writable === false) bits |= BITS.state_not_writable;
   if (device?.clock_wrong === true) bits |= BITS.clock_wrong;
+  if (device?.data_budget_low === true) bits |= BITS.data_budget_low;
   for (const app of apps) {
     const { state, paused, last_deployment: last } = app;
     if (state === "missing") bits |= BITS.app_missing;

@@ -65,6 +65,7 @@ const ATTENTION_CONDITIONS = {
   data: asset("Data plan spent, or will be", "warning"),
 } as const satisfies Readonly<Record<AssetCondition, ConditionDefault>>;
 
+  data_budget_low: asset("Data budget of the month spent, or will be", "warning"),
 type AlertMetric = keyof typeof MIN_ALERT_LEVELS;
 const health = (title: string, metric: AlertMetric, value: number, forS: number, enabled = true) =>
   ({ ...asset(title, "warning", forS, 900, enabled), above: { metric, value } }) as const;

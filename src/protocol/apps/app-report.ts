@@ -140,6 +140,9 @@ export const deviceFactsSchema = z
           "Whether the device's time of day differs from the service's by more than a minute: certificates may look invalid then, and " +
           "times of logs are not right. Absent if not, as far as the agent knows.",
       }),
+    data_budget_low: z.boolean().exactOptional().meta({
+      description: "Whether its data budget of the month is spent, or will be before the month ends. Absent if not.",
+    }),
     time_zone: sanitizedLine(64)
       .nullable()
       .exactOptional()

@@ -20,6 +20,7 @@ export const ATTENTION_REASONS = [
   "disk_low",
   "clock_wrong",
   "data_budget_spent",
+  "data_budget_low",
   "data",
 ] as const;
 export const attentionReasonSchema = z.enum(ATTENTION_REASONS).meta({ id: "AttentionReason" });

@@ -31,6 +31,13 @@ test.each<[string, readonly string[], Partial<AppReport>]>([
   expect(bitsOfReport(report) & ~bitsToldBy(report)).toBe(0);
 });
 
+test("a device says that its data budget will not last, and with each report that it does", () => {
+  const low = { apps: [], device: { ...someFacts(), data_budget_low: true } };
+  expect(reasonsOfBits(bitsOfReport(low))).toEqual(["data_budget_low"]);
+  const enough = { apps: [], device: someFacts() };
+  expect([bitsOfReport(enough), reasonsOfBits(bitsToldBy(enough)).includes("data_budget_low")]).toEqual([0, true]);
+});
+
 test("a device says whether its clock is wrong, and that it is right again", () => {
   const wrong = { apps: [], device: { ...someFacts(), clock_wrong: true } };
   expect(reasonsOfBits(bitsOfReport(wrong))).toEqual(["clock_wrong"]);
