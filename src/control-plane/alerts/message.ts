@@ -1,3 +1,4 @@
+import { formatMinute } from "../../lib/terminal/time.ts";
 import { ALERT_CONDITIONS, type AlertCondition } from "../../protocol/alerts/condition.ts";
 import type { AlertWebhook, ToldAlertBody } from "../../protocol/alerts/webhook.ts";
 import type { DueGroup, ToldAlert } from "../store/alerts.ts";
@@ -69,6 +70,14 @@ function toBody({ id, state, subject, sinceMs, firedAtMs, resolvedAtMs }: ToldAl
 
 function seconds(ms: number): number {
   return Math.floor(ms / 1000);
+}
+
+/** Returns a line that says since when it has been so, or from when until when it was; none for a test. */
+export function timesOf({ type, since, at, alerts }: AlertMessage): readonly string[] {
+  if (type === "test") return [];
+  if (type !== "resolved") return [`Since ${formatMinute(since)} UTC`];
+  const ends = alerts.flatMap(({ resolved_at: end }) => (end === null ? [] : [end]));
+  return [`From ${formatMinute(since)} to ${formatMinute(ends.length > 0 ? Math.max(...ends) : at)} UTC`];
 }
 
 /** Returns a line for each of the first alerts, by which people find what it is about, and one for the number of the others. */

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { AlertSeverity } from "../../../protocol/alerts/condition.ts";
 import type { AlertChannelConfig } from "../../../protocol/alerts/channel.ts";
-import { type AlertMessage, detailsOf } from "../message.ts";
+import { type AlertMessage, detailsOf, timesOf } from "../message.ts";
 
 /** A message as it is posted. */
 export interface HttpMessage {
@@ -78,7 +78,7 @@ export function lineOf({ type, severity, text }: Pick<AlertMessage, "type" | "se
 }
 
 function chatDetails(message: AlertMessage): readonly string[] {
-  return detailsOf(message, DETAILED_IN_CHAT);
+  return [...timesOf(message), ...detailsOf(message, DETAILED_IN_CHAT)];
 }
 
 function json(url: URL, body: unknown, headers: Readonly<Record<string, string>> = {}): Formatted {
@@ -132,7 +132,7 @@ function teamsCard(message: AlertMessage): unknown {
     version: "1.4",
     body: [
       textBlock(lineOf(message), { weight: "Bolder" }),
-      ...detailsOf(message, DETAILED).map((line) => textBlock(line, { spacing: "None" })),
+      ...[...timesOf(message), ...detailsOf(message, DETAILED)].map((line) => textBlock(line, { spacing: "None" })),
     ],
     ...(url !== null && { actions: [{ type: "Action.OpenUrl", title: "Open", url }] }),
   };

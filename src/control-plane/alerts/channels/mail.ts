@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { NodemailerError } from "nodemailer";
-import { formatMinute } from "../../../lib/terminal/time.ts";
 import type { DeliveryAnswer } from "../../core/alerts/delivery.ts";
-import { type AlertMessage, cleanText, detailsOf, messageIdOf } from "../message.ts";
+import { type AlertMessage, cleanText, detailsOf, messageIdOf, timesOf } from "../message.ts";
 import { DETAILED, lineOf } from "./formats.ts";
 
 /** The server that takes the service's mails. */
@@ -96,11 +95,12 @@ function mailOf(from: string, to: readonly string[], message: AlertMessage, id: 
   const domain = from.replace(/^.*@/, "").replaceAll(/[^A-Za-z0-9.-]/g, "");
   // The first mail of the group: programs show those that follow below it.
   const thread = `<${messageIdOf(message.group_id, 1)}@${domain}>`;
-  const since = message.type === "test" ? [] : [`Since ${formatMinute(message.since)} UTC`];
+  const times = timesOf(message);
   const details = detailsOf(message, DETAILED);
-  const lines = [lineOf(message), ...since, ...details.map((line) => `- ${line}`)];
+  const lines = [lineOf(message), ...times, ...details.map((line) => `- ${line}`)];
   const text = [...lines, ...(message.url === null ? [] : ["", message.url])].join("\n");
-  const list = details.map((line) => `<li>${escapeHtml(line)}</li>`).join("");
+  const items = details.map((line) => `<li>${escapeHtml(line)}</li>`).join("");
+  const list = items === "" ? "" : `<ul>${items}</ul>`;
   const link = message.url === null ? "" : `<p><a href="${escapeHtml(message.url)}">Open</a></p>`;
   return {
     from,
@@ -111,7 +111,7 @@ function mailOf(from: string, to: readonly string[], message: AlertMessage, id: 
     // So that nothing answers by itself.
     headers: { "Auto-Submitted": "auto-generated", "X-Auto-Response-Suppress": "All" },
     text,
-    html: `${[lineOf(message), ...since].map((line) => `<p>${escapeHtml(line)}</p>`).join("")}<ul>${list}</ul>${link}`,
+    html: `${[lineOf(message), ...times].map((line) => `<p>${escapeHtml(line)}</p>`).join("")}${list}${link}`,
   };
 }
 

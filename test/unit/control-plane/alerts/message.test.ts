@@ -1,7 +1,7 @@
 import { matchPath } from "react-router";
 import { expect, test } from "vitest";
 import { formatMessage } from "../../../../src/control-plane/alerts/channels/formats.ts";
-import { composeMessage, detailsOf, testMessage } from "../../../../src/control-plane/alerts/message.ts";
+import { composeMessage, detailsOf, testMessage, timesOf } from "../../../../src/control-plane/alerts/message.ts";
 import { alertChannelConfigSchema } from "../../../../src/protocol/alerts/channel.ts";
 import { alertWebhookSchema } from "../../../../src/protocol/alerts/webhook.ts";
 import { ALERT_CONDITIONS, type AlertCondition } from "../../../../src/protocol/alerts/condition.ts";
@@ -103,6 +103,20 @@ test.each([
   for (const text of ["SN-3", "uuid-3", "alr_3"]) expect(body).toContain(text);
   expect(body).toMatch(/and 39[07] more|"total":400/);
   expect(Buffer.byteLength(body)).toBeLessThan(16_384);
+});
+
+test("a message says since when it has been so, and at the end from when until when; a test says neither", () => {
+  const firing = compose("device_offline", PUBLIC_URL);
+  expect(timesOf(firing)).toEqual(["Since 2027-01-15 08:00 UTC"]);
+  const [one] = firing.alerts;
+  if (!one) throw new Error("no alert");
+  const over = { ...firing, type: "resolved" as const, at: NOW / 1000 + 7_200 };
+  // The end is told later where there are quiet hours.
+  const ended = (seconds: number) => ({ ...one, resolved_at: NOW / 1000 + seconds });
+  const alerts = [ended(600), ended(1_800), ended(900)];
+  expect(timesOf({ ...over, alerts })).toEqual(["From 2027-01-15 08:00 to 2027-01-15 08:30 UTC"]);
+  expect(timesOf({ ...over, alerts: [] })).toEqual(["From 2027-01-15 08:00 to 2027-01-15 10:00 UTC"]);
+  expect(timesOf(testMessage("acc_1", "ops", NOW))).toEqual([]);
 });
 
 const detailsOfOne = (kind: "asset" | "channel", id: string, name: string, serial_number: string | null) =>
