@@ -1,5 +1,11 @@
 import type { Alert } from "../../protocol/api-types.ts";
-import { ALERT_CONDITIONS, type AlertCondition, type AlertSeverity } from "../../protocol/alerts/condition.ts";
+import {
+  ALERT_CONDITIONS,
+  type AlertCondition,
+  type AlertSeverity,
+  HEALTH_CONDITIONS,
+  type HealthCondition,
+} from "../../protocol/alerts/condition.ts";
 import type { IconName } from "./icon.tsx";
 
 interface SeverityText {
@@ -38,22 +44,21 @@ export function formatSubjects(condition: AlertCondition, count: number): string
 const TABS: Readonly<Partial<Record<AlertCondition, string>>> = {
   device_offline: "health",
   device_flapping: "health",
-  temperature_high: "health",
-  memory_high: "health",
-  disk_high: "health",
-  inodes_high: "health",
-  cpu_high: "health",
+  ...(Object.fromEntries(HEALTH_CONDITIONS.map((condition) => [condition, "health"])) as Record<
+    HealthCondition,
+    "health"
+  >),
   deployment_failed: "deployments",
   update_waiting: "deployments",
   data: "sims",
   sim_changed: "sims",
   data_budget_spent: "device",
+  data_budget_low: "device",
   disk_low: "device",
   clock_wrong: "device",
   state_not_writable: "device",
   engine_trouble: "device",
   agent_outdated: "device",
-  data_budget_low: "device",
 };
 
 /** Name of a rollout, as the service writes it. */

@@ -15,7 +15,7 @@ import {
   silencedUntilMs,
   type SilenceMatcher,
 } from "../core/alerts/grouping.ts";
-import { lowestThresholds } from "../core/alerts/levels.ts";
+import { widestLimits } from "../core/alerts/levels.ts";
 import { learn } from "../core/alerts/habits.ts";
 import { LeasedLoop } from "../instances/leased-loop.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
@@ -178,7 +178,7 @@ export class AlertWatcher implements AsyncDisposable {
       nowMs,
       awayBeforeMs: nowMs - shortestAbsenceMs(rules),
       outage,
-      thresholds: lowestThresholds(rules),
+      limits: widestLimits(rules),
       outdated: findOutdated(await alerts.listAgentVersions(accountId), releases, rules, nowMs),
     };
     const observed: Observation[] = [...(await alerts.observeOthers(accountId, nowMs))];

@@ -2,11 +2,11 @@ import type {
   AlertCondition,
   AlertSeverity,
   AlertSubjectKind,
+  HealthCondition,
   ServiceCondition,
 } from "../../protocol/alerts/condition.ts";
 import type { AlertRouteBody, AlertRule } from "../../protocol/alerts/settings.ts";
 import type { SelectorTerm } from "../../protocol/fleets/selector.ts";
-import type { HealthMetric } from "../../protocol/link/device-health.ts";
 import type { AlertChange, AlertSubject, Observation, OpenAlert } from "../core/alerts/alert.ts";
 import type { OutdatedVersions } from "../core/alerts/agents.ts";
 import type { AlertGroup, Assignment, GroupCounts, GroupStep } from "../core/alerts/grouping.ts";
@@ -77,8 +77,8 @@ export interface AlertTime {
   /** Devices that were seen since are not gone for long enough to matter. Unix milliseconds. */
   readonly awayBeforeMs: number;
   readonly outage: Outage;
-  /** What devices measure is looked at above these values. */
-  readonly thresholds: ReadonlyMap<HealthMetric, number>;
+  /** By condition: what devices measure is looked at beyond these limits. */
+  readonly limits: ReadonlyMap<HealthCondition, number>;
   readonly outdated: OutdatedVersions;
 }
 

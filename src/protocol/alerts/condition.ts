@@ -1,5 +1,5 @@
 import type { AttentionReason } from "../assets/attention.ts";
-import type { HealthMetric, ReportedHealthMetric } from "../link/device-health.ts";
+import type { ReportedHealthMetric } from "../link/device-health.ts";
 
 /** How much an alert matters. The order is from most to least. */
 export const ALERT_SEVERITIES = ["critical", "warning", "info"] as const;
@@ -20,23 +20,26 @@ export interface ConditionDefault {
   readonly keepFiringForS: number;
   /** Whether it is on unless a rule of the account says otherwise. */
   readonly enabled: boolean;
-  /** It holds while the mean of 15 minutes is above this. */
-  readonly above?: { readonly metric: HealthMetric; readonly value: number };
+  readonly level?: LevelLimit;
 }
 
-/**
- * The lowest values that alerts can be about: so the service looks at few devices. The index of both databases has them in its
- * condition, so after a release they change by a migration only.
- */
-export const MIN_ALERT_LEVELS = {
-  cpu_percent: 70,
-  memory_percent: 70,
-  disk_percent: 70,
-  inodes_percent: 70,
-  temperature_celsius: 60,
-} as const satisfies Partial<Record<ReportedHealthMetric, number>>;
+/** It holds while the mean of 15 minutes is beyond this, in whole percents or degrees. */
+export interface LevelLimit {
+  readonly metric: ReportedHealthMetric;
+  /** On which side of the limit it holds. */
+  readonly side: "above" | "below";
+  readonly limit: number;
+  /**
+   * The widest limit that a rule may set: so the service looks at few devices. The index of both databases has it in its condition,
+   * so after a release it changes by a migration only.
+   */
+  readonly widest: number;
+}
+
 /** How long the newest levels of a device are at hand: a rule of them cannot ask for more. */
 export const MAX_LEVELS_S = 6 * 3_600;
+/** A level that was beyond its limit for long enough counts until it is back by this: it may lie about the limit for hours. */
+export const LEVEL_MARGIN = 3;
 
 type AssetCondition = Exclude<AttentionReason, "not_seen">;
 
@@ -62,21 +65,29 @@ const ATTENTION_CONDITIONS = {
   disk_low: asset("Disk space low", "warning", 300, 900),
   clock_wrong: asset("Clock wrong", "warning", 900, 300),
   data_budget_spent: asset("Data budget spent", "warning"),
+  data_budget_low: asset("Data budget of the month spent, or will be", "warning"),
   data: asset("Data plan spent, or will be", "warning"),
 } as const satisfies Readonly<Record<AssetCondition, ConditionDefault>>;
 
-  data_budget_low: asset("Data budget of the month spent, or will be", "warning"),
-type AlertMetric = keyof typeof MIN_ALERT_LEVELS;
-const health = (title: string, metric: AlertMetric, value: number, forS: number, enabled = true) =>
-  ({ ...asset(title, "warning", forS, 900, enabled), above: { metric, value } }) as const;
+/** @param widest the widest limit of a rule */
+const level = (
+  title: string,
+  [metric, side, limit, widest]: readonly [ReportedHealthMetric, LevelLimit["side"], limit: number, widest: number],
+  forS: number,
+  enabled = true,
+) => ({ ...asset(title, "warning", forS, 900, enabled), level: { metric, side, limit, widest } }) as const;
 
 /** Conditions of what devices measure. */
 const LEVEL_CONDITIONS = {
-  temperature_high: health("Temperature high", "temperature_celsius", 80, 900),
-  memory_high: health("Memory nearly used up", "memory_percent", 95, 1800),
-  disk_high: health("Disk nearly full", "disk_percent", 90, 900, false),
-  inodes_high: health("Inodes nearly used up", "inodes_percent", 90, 900),
-  cpu_high: health("Processors busy", "cpu_percent", 95, 3600, false),
+  temperature_high: level("Temperature high", ["temperature_celsius", "above", 80, 60], 900),
+  temperature_low: level("Temperature low", ["temperature_celsius", "below", -10, 10], 900, false),
+  memory_high: level("Memory nearly used up", ["memory_percent", "above", 95, 70], 1800),
+  swap_high: level("Swap nearly used up", ["swap_percent", "above", 90, 50], 1800, false),
+  disk_high: level("Disk nearly full", ["disk_percent", "above", 90, 70], 900, false),
+  inodes_high: level("Inodes nearly used up", ["inodes_percent", "above", 90, 70], 900),
+  cpu_high: level("Processors busy", ["cpu_percent", "above", 95, 70], 3600, false),
+  cpu_throttled: level("Processor throttled", ["throttled_percent", "above", 50, 10], 1800),
+  signal_low: level("Signal weak", ["signal_percent", "below", 20, 50], 1800, false),
 } as const;
 export type HealthCondition = keyof typeof LEVEL_CONDITIONS;
 export const HEALTH_CONDITIONS = Object.keys(LEVEL_CONDITIONS) as readonly HealthCondition[];

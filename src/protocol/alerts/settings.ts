@@ -3,7 +3,8 @@ import { unixSeconds } from "../values/scalars.ts";
 import { alertChannelInputSchema, alertChannelSchema } from "./channel.ts";
 import { isVersion } from "../agents/version-order.ts";
 import { selectorSchema } from "../fleets/selector.ts";
-import { ALERT_CONDITIONS, type ConditionDefault, MAX_LEVELS_S, MIN_ALERT_LEVELS } from "./condition.ts";
+import { ALERT_CONDITIONS, type ConditionDefault, MAX_LEVELS_S } from "./condition.ts";
+import { MAX_HEALTH_VALUE, MIN_HEALTH_VALUE } from "../link/device-health.ts";
 import { alertConditionSchema, alertSeveritySchema } from "./condition-schemas.ts";
 
 /** Maximum number of rules, routes and channels of an account. */
@@ -17,6 +18,7 @@ const WEEK_S = 7 * 24 * 3600;
 const MAX_AGENT_AGE_S = 366 * 24 * 3600;
 
 const forS = z.int().min(0).max(WEEK_S);
+const level = z.int().min(MIN_HEALTH_VALUE).max(MAX_HEALTH_VALUE);
 
 /** A rule changes the default of a condition for some assets. The first one that matches applies. */
 export const alertRuleSchema = z
@@ -44,24 +46,26 @@ export const alertRuleSchema = z
           "For `agent_outdated`: agents of versions before this one, in place of those for which the service has had a newer release for " +
           "long. The alert fires at once, unless `for_s` says otherwise.",
       }),
-    above: z.int().max(1_000).optional().meta({
+    above: level.optional().meta({
       description:
-        "For conditions of what devices measure: the percents or degrees above which the mean of 15 minutes must be. At least 70 %, or 60 °C.",
+        "For conditions of what devices measure: above which percents or degrees the mean of 15 minutes must be, within bounds.",
     }),
+    below: level.optional().meta({ description: "The same for `temperature_low` and `signal_low`: below which." }),
   })
-  .superRefine(({ condition, above, for_s, older_than }, context) => {
-    const level = (ALERT_CONDITIONS[condition] as ConditionDefault).above;
+  .superRefine(({ condition, for_s, older_than, ...rule }, context) => {
+    const { level: limits }: ConditionDefault = ALERT_CONDITIONS[condition];
     const refuse = (path: string, message: string): void => context.addIssue({ code: "custom", path: [path], message });
     const isOfAgents = condition === "agent_outdated";
     if (older_than !== undefined && !isOfAgents) refuse("older_than", "is for agent_outdated");
     if (for_s !== undefined && for_s > WEEK_S && !isOfAgents) refuse("for_s", `must be at most ${WEEK_S}`);
-    if (!level) {
-      if (above !== undefined) refuse("above", "is for conditions of what devices measure");
-      return;
+    for (const side of ["above", "below"] as const) {
+      const limit = rule[side];
+      if (limit === undefined) continue;
+      if (limits?.side !== side) refuse(side, `is for conditions that hold ${side} a limit of what devices measure`);
+      else if (side === "above" && limit < limits.widest) refuse(side, `must be at least ${limits.widest}`);
+      else if (side === "below" && limit > limits.widest) refuse(side, `must be at most ${limits.widest}`);
     }
-    const least = MIN_ALERT_LEVELS[level.metric as keyof typeof MIN_ALERT_LEVELS];
-    if (above !== undefined && above < least) refuse("above", `must be at least ${least}`);
-    if (for_s !== undefined && for_s > MAX_LEVELS_S)
+    if (limits && for_s !== undefined && for_s > MAX_LEVELS_S)
       refuse("for_s", `must be at most ${MAX_LEVELS_S} for what devices measure`);
   })
   .meta({ id: "AlertRule" });

@@ -28,7 +28,7 @@ const time = (fields: Partial<AlertTime> = {}): AlertTime => ({
   nowMs: NOW,
   awayBeforeMs: NOW,
   outage: { fromMs: 0, untilMs: 0 },
-  thresholds: new Map(),
+  limits: new Map(),
   outdated: new Map(),
   ...fields,
 });
@@ -135,8 +135,8 @@ export function alertObservationsContract(harness: StoreHarness): void {
         row(0, { disk_percent: [1, 91, 99] }),
       ]);
       expect(await alerts.listAccounts(NOW, undefined, "", 10)).toEqual([ACCOUNT, STRANGER]);
-      const found = async (thresholds: AlertTime["thresholds"], nowMs = NOW) => {
-        const { observed } = await alerts.observeAssets(ACCOUNT, time({ awayBeforeMs: 0, nowMs, thresholds }), "", 10);
+      const found = async (limits: AlertTime["limits"], nowMs = NOW) => {
+        const { observed } = await alerts.observeAssets(ACCOUNT, time({ awayBeforeMs: 0, nowMs, limits }), "", 10);
         return observed.map(({ condition, subject, isAway, levels }) => [condition, subject.id, isAway, levels]);
       };
       const level = (quarters: number, value: number) => {
@@ -144,15 +144,20 @@ export function alertObservationsContract(harness: StoreHarness): void {
         return { fromMs, untilMs: fromMs + 900_000, value };
       };
       const heat = ["temperature_high", hot.uuid, false, [level(2, 50), level(1, 82), level(0, 85)]];
-      expect(await found(new Map([["temperature_celsius", 84]]))).toEqual([heat]);
-      expect(await found(new Map([["temperature_celsius", 85]]))).toEqual([]);
+      expect(await found(new Map([["temperature_high", 84]]))).toEqual([heat]);
+      expect(await found(new Map([["temperature_high", 85]]))).toEqual([]);
       const all = new Map([
-        ["temperature_celsius", 80] as const,
-        ["disk_percent", 90] as const,
-        ["memory_percent", 90] as const,
+        ["temperature_high", 80] as const,
+        ["disk_high", 90] as const,
+        ["memory_high", 90] as const,
       ]);
       expect(await found(all)).toEqual([heat, ["disk_high", full.uuid, false, [level(0, 91)]]]);
       expect(await found(new Map())).toEqual([]);
+      const weak = await register(store, someAsset());
+      await sessions.open({ assetUuid: weak.uuid, instanceId: "ins_1", sessionId: weak.uuid, protocol: 1, at: newest });
+      await health.addRows(weak.uuid, [row(0, { signal_percent: [0, 19, 50], temperature_celsius: [-9, -9, -9] })]);
+      expect(await found(new Map([["signal_low", 20]]))).toEqual([["signal_low", weak.uuid, false, [level(0, 19)]]]);
+      expect(await found(new Map([["signal_low", 19] as const, ["temperature_low", -9] as const]))).toEqual([]);
       // A device that sends nothing any more is not judged by what it sent a day ago.
       expect(await found(all, NOW + 27 * 3_600_000)).toEqual([]);
     });

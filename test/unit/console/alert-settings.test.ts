@@ -59,6 +59,7 @@ it.each([
   { condition: "device_offline" },
   { condition: "drifted", enabled: true, for_s: 0 },
   { condition: "temperature_high", selector: "site=oven", above: 95, for_s: 900, severity: "critical", enabled: false },
+  { condition: "signal_low", selector: "*", below: 30, enabled: true },
   { condition: "agent_outdated", older_than: "1.4.0", for_s: 30 * 86_400 },
 ])("a rule that is opened and saved is the same", (rule) => {
   const before = someRule(rule);
@@ -94,4 +95,5 @@ it("routes and rules say in words what is not as by default", () => {
   expect(describeTimes(someRoute({ channels: ["ops"] }))).toEqual([]);
   expect(describeTimes(someRoute(route))).toEqual(["after 30 min", "repeated every 4 h", "not when resolved"]);
   expect(describeRule(someRule({ condition: "temperature_high", above: 95, enabled: true }))).toBe("on, above 95 °C");
+  expect(describeRule(someRule({ condition: "signal_low", below: 30 }))).toBe("below 30 %");
 });

@@ -1,4 +1,5 @@
 import { DEFAULT_THRESHOLDS } from "../../../protocol/alerts/default-thresholds.ts";
+import { secondsBeyond } from "../../../protocol/alerts/level-time.ts";
 import { REPORTED_HEALTH_METRICS, type ReportedHealthMetric } from "../../../protocol/link/device-health.ts";
 import type { HealthRow } from "../../../protocol/link/health-points.ts";
 import { HEALTH_REPORT_ROW_S } from "../../../protocol/link/health-rows.ts";
@@ -13,22 +14,27 @@ import type { HealthThresholds } from "../../../protocol/link/health-thresholds.
 export function exceeded(rows: readonly HealthRow[], told: HealthThresholds | undefined): ReadonlySet<string> {
   const found = new Set<string>();
   for (const metric of REPORTED_HEALTH_METRICS) {
-    for (const [above, forS] of told?.[metric] ?? DEFAULT_THRESHOLDS[metric] ?? []) {
-      const lastingS = countAbove(rows, metric, above) * HEALTH_REPORT_ROW_S;
-      if (lastingS > 0 && lastingS >= forS) found.add(`${metric} ${above} ${forS}`);
+    const levels = newestLevels(rows, metric);
+    const above = told?.[metric] ?? DEFAULT_THRESHOLDS[metric] ?? [];
+    const below = told?.below?.[metric] ?? DEFAULT_THRESHOLDS.below[metric] ?? [];
+    for (const [side, thresholds] of [["above", above] as const, ["below", below] as const]) {
+      for (const [limit, forS] of thresholds) {
+        const lastingS = secondsBeyond(levels, { side, limit, forS });
+        if (lastingS > 0 && lastingS >= forS) found.add(`${metric} ${side} ${limit} ${forS}`);
+      }
     }
   }
   return found;
 }
 
-/** Returns how many of the newest rows follow each other without a gap, and are above the value. */
-function countAbove(rows: readonly HealthRow[], metric: ReportedHealthMetric, above: number): number {
-  let count = 0;
+/** Returns the means of the newest rows that follow each other without a gap, the newest first, in whole numbers as they are sent. */
+function newestLevels(rows: readonly HealthRow[], metric: ReportedHealthMetric): readonly number[] {
+  const levels: number[] = [];
   for (const { at, spreads } of rows.toReversed()) {
     const mean = spreads[metric]?.[1];
-    const follows = at === (rows.at(-1)?.at ?? 0) - count * HEALTH_REPORT_ROW_S;
-    if (!follows || mean === undefined || Math.round(mean) <= above) break;
-    count++;
+    const follows = at === (rows.at(-1)?.at ?? 0) - levels.length * HEALTH_REPORT_ROW_S;
+    if (!follows || mean === undefined) break;
+    levels.push(Math.round(mean));
   }
-  return count;
+  return levels;
 }

@@ -15,14 +15,16 @@ export function describeRule({
   severity,
   for_s: forS,
   above,
+  below,
   older_than: olderThan,
 }: AlertRule): string {
-  const unit = condition === "temperature_high" ? " °C" : " %";
+  const unit = unitOf(condition);
   const differs = [
     ...(enabled === undefined ? [] : [enabled ? "on" : "off"]),
     ...(severity === undefined ? [] : [severity]),
     ...(forS === undefined ? [] : [`after ${formatDuration(forS)}`]),
-    ...(above === undefined ? [] : [`above ${above}${unit}`]),
+    ...(above === undefined ? [] : [`above ${above} ${unit}`]),
+    ...(below === undefined ? [] : [`below ${below} ${unit}`]),
     ...(olderThan === undefined ? [] : [`before ${olderThan}`]),
   ];
   return differs.join(", ") || "as by default";
@@ -35,7 +37,8 @@ export interface RuleFields {
   readonly enabled: "" | "on" | "off";
   readonly severity: "" | AlertSeverity;
   readonly forS: DurationText;
-  readonly above: string;
+  /** Above it, or below it, as the condition is. */
+  readonly limit: string;
   readonly olderThan: string;
 }
 
@@ -46,25 +49,28 @@ export function ruleFieldsOf(rule: AlertRule): RuleFields {
     enabled: rule.enabled === undefined ? "" : rule.enabled ? "on" : "off",
     severity: rule.severity ?? "",
     forS: durationText(rule.for_s),
-    above: rule.above === undefined ? "" : String(rule.above),
+    limit: String(rule.above ?? rule.below ?? ""),
     olderThan: rule.older_than ?? "",
   };
 }
 
 /** Returns the rule as the API takes it. */
-export function ruleOf({ condition, selector, enabled, severity, forS, above, olderThan }: RuleFields): AlertRule {
+export function ruleOf({ condition, selector, enabled, severity, forS, limit, olderThan }: RuleFields): AlertRule {
   const seconds = secondsOf(forS);
+  const { level }: ConditionDefault = ALERT_CONDITIONS[condition];
   return {
     condition,
     selector: selector.trim(),
     ...(enabled !== "" && { enabled: enabled === "on" }),
     ...(severity !== "" && { severity }),
     ...(seconds !== undefined && { for_s: seconds }),
-    ...(above !== "" && hasLevel(condition) && { above: Number(above) }),
+    ...(limit !== "" && level && { [level.side]: Number(limit) }),
     ...(olderThan.trim() !== "" && condition === "agent_outdated" && { older_than: olderThan.trim() }),
   };
 }
 
-function hasLevel(condition: AlertCondition): boolean {
-  return (ALERT_CONDITIONS[condition] as ConditionDefault).above !== undefined;
+/** Unit of the limit of a condition of what devices measure. */
+export function unitOf(condition: AlertCondition): string {
+  const { level }: ConditionDefault = ALERT_CONDITIONS[condition];
+  return level?.metric === "temperature_celsius" ? "°C" : "%";
 }

@@ -18,7 +18,7 @@ import { FailureNote } from "../../parts/failure-note.tsx";
 import { toFailure } from "../../api/failure.ts";
 import classes from "./alerts.module.css";
 import { DurationField } from "./duration-field.tsx";
-import { describeRule, type RuleFields, ruleFieldsOf, ruleOf } from "./rule-fields.ts";
+import { describeRule, type RuleFields, ruleFieldsOf, ruleOf, unitOf } from "./rule-fields.ts";
 import { type ReadSettings, useChangeSettings } from "./settings-data.ts";
 
 type Row = AlertRule & { readonly index: number };
@@ -127,7 +127,7 @@ function RuleForm({ read, index, onSaved }: FormProps): ReactNode {
   const set = (change: Partial<RuleFields>): void => setFields({ ...fields, ...change });
   const save = useChangeSettings(read);
   const byDefault: ConditionDefault = ALERT_CONDITIONS[fields.condition];
-  const { above } = byDefault;
+  const { level } = byDefault;
   return (
     <Form
       action={index === undefined ? "Add" : "Save"}
@@ -152,7 +152,7 @@ function RuleForm({ read, index, onSaved }: FormProps): ReactNode {
         label="Condition"
         data={ALERT_CONDITION_NAMES.map((value) => ({ value, label: conditionTitle(value) }))}
         value={fields.condition}
-        onChange={({ currentTarget }) => set({ condition: currentTarget.value as AlertCondition })}
+        onChange={({ currentTarget }) => set({ condition: currentTarget.value as AlertCondition, limit: "" })}
       />
       <TextInput
         label="Assets"
@@ -187,13 +187,13 @@ function RuleForm({ read, index, onSaved }: FormProps): ReactNode {
         value={fields.forS}
         onChange={(forS) => set({ forS })}
       />
-      {above && (
+      {level && (
         <TextInput
           type="number"
-          label={above.metric === "temperature_celsius" ? "Above, in °C" : "Above, in %"}
-          description={`Empty: as by default, ${above.value}. The mean of 15 minutes counts.`}
-          value={fields.above}
-          onChange={({ currentTarget }) => set({ above: currentTarget.value })}
+          label={`${level.side === "above" ? "Above" : "Below"}, in ${unitOf(fields.condition)}`}
+          description={`Empty: as by default, ${level.limit}. The mean of 15 minutes counts. At ${level.side === "above" ? "least" : "most"} ${level.widest}.`}
+          value={fields.limit}
+          onChange={({ currentTarget }) => set({ limit: currentTarget.value })}
         />
       )}
       {fields.condition === "agent_outdated" && (

@@ -8,7 +8,7 @@ import { compareVersions } from "../../../protocol/agents/version-order.ts";
 import type { AlertRule } from "../../../protocol/alerts/settings.ts";
 import { matchesSelector, type SelectorTerm } from "../../../protocol/fleets/selector.ts";
 import { type AlertChange, type AlertSubject, keyOf, type Observation, type OpenAlert } from "./alert.ts";
-import { timeAbove } from "./levels.ts";
+import { timeBeyond } from "./levels.ts";
 import { termsOfSelector } from "../selector-terms.ts";
 
 /** What began within this time belongs together, in milliseconds: the outage of a carrier is one message. */
@@ -26,7 +26,7 @@ export interface AppliedRule {
   readonly forMs: number;
   readonly keepMs: number;
   /** For what devices measure. */
-  readonly above: number | undefined;
+  readonly limit: number | undefined;
   /** For agents: the version before which they are outdated; `undefined`: for which a newer release is there. */
   readonly olderThan: string | undefined;
 }
@@ -46,14 +46,14 @@ export function ruleFor(
   rules: readonly ParsedRule[],
   { condition, subject }: Pick<Observation, "condition" | "subject">,
 ): AppliedRule {
-  const { enabled, severity, forS, keepFiringForS, above }: ConditionDefault = ALERT_CONDITIONS[condition];
+  const { enabled, severity, forS, keepFiringForS, level }: ConditionDefault = ALERT_CONDITIONS[condition];
   const rule = rules.find((each) => each.condition === condition && takesSubject(each.terms, subject));
   return {
     enabled: rule?.enabled ?? enabled,
     severity: rule?.severity ?? severity,
     forMs: (rule?.for_s ?? (rule?.older_than === undefined ? forS : 0)) * 1000,
     keepMs: keepFiringForS * 1000,
-    above: rule?.above ?? above?.value,
+    limit: level && (rule?.[level.side] ?? level.limit),
     olderThan: rule?.older_than,
   };
 }
@@ -103,16 +103,18 @@ interface Held {
   readonly rule: AppliedRule;
 }
 
-/** Returns nothing if what the device measures is not above what the rule says, or its agent is not too old by it. */
+/** Returns nothing if what the device measures is not beyond what the rule says, or its agent is not too old by it. */
 function toHeld(observation: Observation, rule: AppliedRule): readonly Held[] {
-  const { levels, agentVersion, sinceMs } = observation;
+  const { condition, levels, agentVersion, sinceMs } = observation;
   if (agentVersion !== undefined && rule.olderThan !== undefined)
     return compareVersions(agentVersion, rule.olderThan) < 0
       ? [{ observation: { ...observation, sinceMs: undefined }, rule }]
       : [];
   if (agentVersion !== undefined && sinceMs === undefined) return [];
   if (levels === undefined) return [{ observation, rule }];
-  const time = timeAbove(levels, rule.above ?? Infinity);
+  const { level }: ConditionDefault = ALERT_CONDITIONS[condition];
+  if (!level || rule.limit === undefined) return [];
+  const time = timeBeyond(levels, { side: level.side, limit: rule.limit, forS: rule.forMs / 1000 });
   return time ? [{ observation: { ...observation, sinceMs: time.fromMs, untilMs: time.untilMs }, rule }] : [];
 }
 

@@ -1,38 +1,42 @@
-import { ALERT_CONDITIONS, HEALTH_CONDITIONS } from "../../../protocol/alerts/condition.ts";
-import type { HealthMetric } from "../../../protocol/link/device-health.ts";
+import { ALERT_CONDITIONS, HEALTH_CONDITIONS, type HealthCondition } from "../../../protocol/alerts/condition.ts";
+import { secondsBeyond, type Threshold, withMargin } from "../../../protocol/alerts/level-time.ts";
 import type { ParsedRule } from "./evaluate.ts";
 
-/** What a device measured on average within some time. Unix milliseconds. */
+/** What a device measured on average within 15 minutes. Unix milliseconds. */
 export interface Level {
   readonly fromMs: number;
   readonly untilMs: number;
   readonly value: number;
 }
 
-/** Returns how long the value has been above another one without a gap, up to the newest level; `undefined` if it is not now. */
-export function timeAbove(
+/** Returns how long levels count without a gap, up to the newest one; `undefined` if that does not. @param levels the oldest first */
+export function timeBeyond(
   levels: readonly Level[],
-  above: number,
+  threshold: Threshold,
 ): { readonly fromMs: number; readonly untilMs: number } | undefined {
-  const newest = levels.at(-1);
-  if (!newest || newest.value <= above) return undefined;
-  let { fromMs } = newest;
-  for (const { fromMs: earlier, untilMs, value } of levels.slice(0, -1).toReversed()) {
-    if (untilMs !== fromMs || value <= above) break;
-    fromMs = earlier;
+  const values: number[] = [];
+  let next: Level | undefined;
+  for (const level of levels.toReversed()) {
+    if (next !== undefined && level.untilMs !== next.fromMs) break;
+    values.push(level.value);
+    next = level;
   }
-  return { fromMs, untilMs: newest.untilMs };
+  const lastingMs = secondsBeyond(values, threshold) * 1000;
+  const untilMs = levels.at(-1)?.untilMs ?? 0;
+  return lastingMs > 0 ? { fromMs: untilMs - lastingMs, untilMs } : undefined;
 }
 
-/** Returns for each metric the lowest value above which there may be an alert; those that no condition is about are absent. */
-export function lowestThresholds(rules: readonly ParsedRule[]): ReadonlyMap<HealthMetric, number> {
-  const lowest = new Map<HealthMetric, number>();
+/** Returns for each condition the widest limit by which there may be an alert, with its margin; those that are off are absent. */
+export function widestLimits(rules: readonly ParsedRule[]): ReadonlyMap<HealthCondition, number> {
+  const found = new Map<HealthCondition, number>();
   for (const condition of HEALTH_CONDITIONS) {
-    const { above, enabled } = ALERT_CONDITIONS[condition];
+    const { level, enabled } = ALERT_CONDITIONS[condition];
+    const { side, limit } = level;
     const set = rules.filter((rule) => rule.condition === condition && rule.enabled !== false);
-    const values = [...(enabled ? [above.value] : []), ...set.map((rule) => rule.above ?? above.value)];
-    // Several conditions may be about one metric.
-    if (values.length > 0) lowest.set(above.metric, Math.min(lowest.get(above.metric) ?? Infinity, ...values));
+    const limits = [...(enabled ? [limit] : []), ...set.map((rule) => rule[side] ?? limit)];
+    if (limits.length === 0) continue;
+    const widest = side === "above" ? Math.min(...limits) : Math.max(...limits);
+    found.set(condition, withMargin({ side, limit: widest }));
   }
-  return lowest;
+  return found;
 }

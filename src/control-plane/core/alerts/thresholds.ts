@@ -14,12 +14,18 @@ export function isAboutLevels({ condition }: Pick<AlertRule, "condition">): bool
 /** Returns what the device of an asset tells at once by the rules of its account; `undefined` if that is as by default. */
 export function thresholdsFor(rules: readonly ParsedRule[], subject: AlertSubject): HealthThresholds | undefined {
   const wanted = thresholdsByMetric((condition) => {
-    const { enabled, above, forMs } = ruleFor(rules, { condition, subject });
-    return enabled && above !== undefined ? [above, forMs / 1000] : undefined;
+    const { enabled, limit, forMs } = ruleFor(rules, { condition, subject });
+    return enabled && limit !== undefined ? [limit, forMs / 1000] : undefined;
   });
-  const differing = REPORTED_HEALTH_METRICS.filter(
-    (metric) => String(wanted[metric]) !== String(DEFAULT_THRESHOLDS[metric]),
-  );
-  if (differing.length === 0) return undefined;
-  return Object.fromEntries(differing.map((metric) => [metric, wanted[metric]]));
+  const above = differing(wanted, DEFAULT_THRESHOLDS);
+  const below = differing(wanted.below, DEFAULT_THRESHOLDS.below);
+  return above || below ? { ...above, ...(below && { below }) } : undefined;
+}
+
+function differing(
+  wanted: HealthThresholds["below"] & object,
+  byDefault: HealthThresholds["below"] & object,
+): HealthThresholds["below"] {
+  const metrics = REPORTED_HEALTH_METRICS.filter((metric) => String(wanted[metric]) !== String(byDefault[metric]));
+  return metrics.length === 0 ? undefined : Object.fromEntries(metrics.map((metric) => [metric, wanted[metric]]));
 }

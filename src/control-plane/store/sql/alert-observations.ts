@@ -1,11 +1,6 @@
-import {
-  ALERT_CONDITIONS,
-  HEALTH_CONDITIONS,
-  MIN_ALERT_LEVELS,
-  type ServiceCondition,
-} from "../../../protocol/alerts/condition.ts";
+import { ALERT_CONDITIONS, HEALTH_CONDITIONS, type ServiceCondition } from "../../../protocol/alerts/condition.ts";
 import { type AttentionReason } from "../../../protocol/assets/attention.ts";
-import { type HealthMetric, MAX_HEALTH_VALUE } from "../../../protocol/link/device-health.ts";
+import { type HealthMetric, MAX_HEALTH_VALUE, MIN_HEALTH_VALUE } from "../../../protocol/link/device-health.ts";
 import type { HealthRow } from "../../../protocol/link/health-points.ts";
 import { decodeHealthRows, HEALTH_REPORT_ROW_S } from "../../../protocol/link/health-rows.ts";
 import type { RolloutStrategy } from "../../../protocol/fleets/rollout-strategy.ts";
@@ -17,7 +12,7 @@ import { awaitsAdvance } from "../../core/fleets/progress.ts";
 import { type AlertTime, MAX_AGENT_VERSIONS, MAX_OBSERVED_CODES, type ServiceTrouble } from "../alerts.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
-import { NOTABLE_HEALTH } from "./notable-health.ts";
+import { NOTABLE_HEALTH, OPERATORS } from "./notable-health.ts";
 import { COUNT_TARGETS, type CountRow, toCount } from "./target-counts.ts";
 
 /** Longest time before its end at which a key is told of, in seconds. */
@@ -30,10 +25,12 @@ const MIN_CODE_LIFE_S = 2 * 86_400;
 /** How long a rollout that has failed is told of unless another one follows. */
 const ROLLOUT_MEMORY_MS = 7 * 86_400_000;
 
-const ALERT_METRICS = Object.keys(MIN_ALERT_LEVELS) as readonly (keyof typeof MIN_ALERT_LEVELS)[];
-const ABOVE = `(${ALERT_METRICS.map((metric, index) => `m.${metric} > CAST(?${index + 6} AS BIGINT)`).join(" OR ")})`;
-/** Above every value: no condition is about the metric. */
-const NEVER = MAX_HEALTH_VALUE;
+const BEYOND = `(${HEALTH_CONDITIONS.map((condition, index) => {
+  const { metric, side } = ALERT_CONDITIONS[condition].level;
+  return `m.${metric} ${OPERATORS[side]} CAST(?${index + 6} AS BIGINT)`;
+}).join(" OR ")})`;
+/** Limits that no value is beyond: the condition is off. */
+const NEVER = { above: MAX_HEALTH_VALUE, below: MIN_HEALTH_VALUE };
 /** What a connected device measured longer ago says nothing any more: it sends at least once a day, or nothing. */
 const MAX_LEVEL_AGE_MS = 26 * 3_600_000;
 
@@ -62,8 +59,8 @@ export const LIST_ACCOUNTS = /* sql */ `
     OR EXISTS (SELECT 1 FROM asset_states t WHERE t.account_id = a.id AND t.agent_version > ?5)
     OR EXISTS (SELECT 1 FROM alert_rules r WHERE r.account_id = a.id AND r.rules LIKE '%"older_than"%'))
   ORDER BY a.id LIMIT ?3`;
-const SIM_SINCE = `CAST(?${ALERT_METRICS.length + 6} AS BIGINT)`;
-const OUTDATED = `?${ALERT_METRICS.length + 7}`;
+const SIM_SINCE = `CAST(?${HEALTH_CONDITIONS.length + 6} AS BIGINT)`;
+const OUTDATED = `?${HEALTH_CONDITIONS.length + 7}`;
 
 /** What is to be looked at: each part is a scan of an index that holds no other rows. */
 const observeAssetsSql = ({ jsonObject, isOneOf }: Dialect): string => /* sql */ `
@@ -73,13 +70,13 @@ const observeAssetsSql = ({ jsonObject, isOneOf }: Dialect): string => /* sql */
       WHERE e.account_id = ?1 AND e.asset_uuid = t.asset_uuid AND e.at > ${SIM_SINCE} AND ${SIM_CHANGES}) AS sim_changed_at,
     (SELECT ${jsonObject("g.key", "g.value")} FROM asset_tags g WHERE g.asset_uuid = a.uuid) AS tags
   FROM asset_states t JOIN assets a ON a.uuid = t.asset_uuid LEFT JOIN device_habits h ON h.asset_uuid = t.asset_uuid
-    LEFT JOIN device_health m ON m.asset_uuid = t.asset_uuid AND ${ABOVE}
+    LEFT JOIN device_health m ON m.asset_uuid = t.asset_uuid AND ${BEYOND}
   WHERE t.asset_uuid IN (
     SELECT asset_uuid FROM asset_states WHERE account_id = ?1 AND reasons <> 0
     UNION
     SELECT asset_uuid FROM asset_states WHERE account_id = ?1 AND instance_id IS NULL AND last_seen_at <= CAST(?2 AS BIGINT)
     UNION
-    SELECT asset_uuid FROM device_health m WHERE m.account_id = ?1 AND ${NOTABLE_HEALTH} AND ${ABOVE}
+    SELECT asset_uuid FROM device_health m WHERE m.account_id = ?1 AND ${NOTABLE_HEALTH} AND ${BEYOND}
     UNION
     SELECT e.asset_uuid FROM audit e WHERE e.account_id = ?1 AND ${SIM_CHANGES} AND e.at > ${SIM_SINCE}
     UNION
@@ -150,7 +147,7 @@ interface AssetRow {
   readonly flaps_until_ms: number | null;
   readonly pauses: string | null;
   readonly tags: string | null;
-  /** The newest rows of a device that measures more than a threshold. */
+  /** The newest rows of a device that measures something beyond a limit. */
   readonly health: Uint8Array | null;
   /** When its SIM was changed at the operator last, within the time for which that is told. Unix seconds. */
   readonly sim_changed_at: number | null;
@@ -197,8 +194,10 @@ export class AlertObservations {
     after: string,
     limit: number,
   ): Promise<{ readonly observed: readonly Observation[]; readonly last: string | undefined }> {
-    const { nowMs, awayBeforeMs, thresholds, outdated } = time;
-    const levels = ALERT_METRICS.map((metric) => thresholds.get(metric) ?? NEVER);
+    const { nowMs, awayBeforeMs, limits, outdated } = time;
+    const levels = HEALTH_CONDITIONS.map(
+      (condition) => limits.get(condition) ?? NEVER[ALERT_CONDITIONS[condition].level.side],
+    );
     const versions = JSON.stringify([...outdated.keys()]);
     const times = [Math.floor(awayBeforeMs / 1000), nowMs];
     const values = [accountId, ...times, after, limit, ...levels, simSince(nowMs), versions];
@@ -299,7 +298,7 @@ export function simSince(nowMs: number): number {
 
 function toObservations(
   row: AssetRow,
-  { nowMs, awayBeforeMs, outage, thresholds, outdated }: AlertTime,
+  { nowMs, awayBeforeMs, outage, limits, outdated }: AlertTime,
 ): readonly Observation[] {
   const { uuid, name, type, instance_id, last_seen_at: lastSeen, reasons, budget_spent_until, flaps_until_ms } = row;
   const tags = new Map(Object.entries(JSON.parse(row.tags ?? "{}") as Record<string, string>));
@@ -327,9 +326,11 @@ function toObservations(
   const rows = row.health === null ? [] : (decodeHealthRows(row.health, HEALTH_REPORT_ROW_S) ?? []);
   if (!isAway && ((rows.at(-1)?.at ?? 0) + HEALTH_REPORT_ROW_S) * 1000 < nowMs - MAX_LEVEL_AGE_MS) return observed;
   for (const condition of HEALTH_CONDITIONS) {
-    const { metric } = ALERT_CONDITIONS[condition].above;
+    const { metric, side } = ALERT_CONDITIONS[condition].level;
     const levels = levelsOf(rows, metric);
-    if ((levels.at(-1)?.value ?? -Infinity) <= (thresholds.get(metric) ?? NEVER)) continue;
+    const newest = levels.at(-1)?.value;
+    const limit = limits.get(condition) ?? NEVER[side];
+    if (newest === undefined || (side === "above" ? newest <= limit : newest >= limit)) continue;
     observed.push({ condition, subject, sinceMs: undefined, isAway, levels });
   }
   return observed;

@@ -195,6 +195,7 @@ describe("what a device sends of how it was", () => {
   });
 });
 
+const signal = (percent: number): HealthSpreads => ({ signal_percent: [percent, percent, percent] });
 const heat = (celsius: number): HealthSpreads => ({ temperature_celsius: [celsius, celsius, celsius] });
 
 /** A session that has just sent its hourly message. */
@@ -296,6 +297,18 @@ describe("the thresholds that the service says", () => {
     expect(await untilSent(link, { ...heat(97), disk_percent: [92, 92, 92] })).toBeLessThanOrEqual(35);
   });
 
+  test("may lie below: a weak signal is told, and so is that it is back by the margin", async () => {
+    const link = await afterMessage({ below: { signal_percent: [[20, 900]] } });
+    using session = link.session;
+    expect(await untilSent(link, signal(15))).toBeLessThanOrEqual(35);
+    const { length } = session.sent;
+    // About the limit nothing is told; the hourly message is due after an hour.
+    for (let count = 0; count < 9; count++) await link.gateway.sample(signal(22));
+    expect(session.sent).toHaveLength(length);
+    await untilSent(link, signal(22));
+    expect(await untilSent(link, signal(30))).toBeLessThanOrEqual(35);
+  });
+
   test("apply to the next row when they change, and again what is there by default when they are taken back", async () => {
     const link = await afterMessage({ temperature_celsius: [] });
     using session = link.session;
@@ -321,7 +334,7 @@ describe("the thresholds that the service says", () => {
       { temperature_celsius: [[-200, 0]], cpu_percent: [[0, 0]] },
       undefined,
       { temperature_celsius: [], memory_percent: [], inodes_percent: [] },
-      { temperature_celsius: [[60, 0]], signal_percent: [[0, 900]] },
+      { temperature_celsius: [[60, 0]], below: { temperature_celsius: [[64, 0]] }, signal_percent: [[0, 900]] },
     ];
     for (let count = 0; count < 12 * 24; count++) {
       link.gateway.reports.setThresholds(hostile[count % hostile.length]);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Observation } from "../../../../../src/control-plane/core/alerts/alert.ts";
-import { type Level, lowestThresholds } from "../../../../../src/control-plane/core/alerts/levels.ts";
+import { type Level, widestLimits } from "../../../../../src/control-plane/core/alerts/levels.ts";
 import {
   MAX_OPEN_ALERTS,
   parseRules,
@@ -107,11 +107,15 @@ describe("what devices measure", () => {
     const subject = { kind: "asset", id: name, name, type: "gateway", tags: new Map([["role", role]]) } as const;
     return { ...hot(100), subject };
   };
+  const weak = (name: string, role: string, ...values: readonly number[]) => {
+    const subject = { kind: "asset", id: name, name, type: "gateway", tags: new Map([["role", role]]) } as const;
+    return { ...someObservation({ condition: "signal_low", levels: levels(...values) }), subject };
+  };
   const hour = parseRules([rule({ condition: "temperature_high", above: 70, for_s: 3_600 })]);
 
   test("fires when it was above the limit for long enough, and is resolved when it has not been for a while", () => {
     const alerts = new AlertSimulation();
-    alerts.run([hot(90, 90, 80)], START);
+    alerts.run([hot(90, 90, 77)], START);
     expect(alerts.firing).toEqual([]);
     alerts.run([hot(50, 50, 81)], START);
     expect(alerts.firing).toEqual(["temperature_high GW-1"]);
@@ -145,12 +149,42 @@ describe("what devices measure", () => {
     expect([...alerts.alerts.values()].map(({ subject, severity }) => [subject.name, severity])).toEqual([
       ["C", "critical"],
     ]);
-    expect(Object.fromEntries(lowestThresholds(rules))).toEqual({
-      temperature_celsius: 80,
-      memory_percent: 95,
-      disk_percent: 75,
-      inodes_percent: 90,
+    expect(Object.fromEntries(widestLimits(rules))).toEqual({
+      temperature_high: 77,
+      memory_high: 92,
+      disk_high: 72,
+      inodes_high: 87,
+      cpu_throttled: 47,
     });
+  });
+
+  test("lasts until it is back by a margin, once it was beyond the limit for long enough", () => {
+    const alerts = new AlertSimulation(hour);
+    // About the limit: never for an hour.
+    alerts.run([hot(71, 71, 71, 69, 71, 71, 71, 70)], START);
+    expect(alerts.firing).toEqual([]);
+    alerts.run([hot(71, 71, 71, 71, 69, 70, 68)], START);
+    expect(alerts.firing).toEqual(["temperature_high GW-1"]);
+    expect([...alerts.alerts.values()][0]?.sinceMs).toBe(START - 7 * QUARTER);
+    alerts.run([hot(71, 71, 71, 71, 67, 70, 71)], START + MINUTE);
+    alerts.run([hot(71, 71, 71, 71, 67, 70, 69)], START + 2 * MINUTE);
+    alerts.run([hot(71, 71, 71, 71, 67, 70, 69)], START + 17 * MINUTE);
+    expect(alerts.firing).toEqual([]);
+  });
+
+  test("fires below a limit where the condition is so, with the limit of its rule", () => {
+    const rules = parseRules([
+      rule({ condition: "signal_low", selector: "role=van", enabled: true, below: 30, for_s: 900 }),
+      rule({ condition: "signal_low", enabled: true }),
+      rule({ condition: "temperature_low", selector: "role=lab", enabled: true, below: -20 }),
+    ]);
+    const alerts = new AlertSimulation(rules);
+    alerts.run([weak("A", "van", 29), weak("B", "van", 30), weak("C", "lab", 19), weak("D", "lab", 19, 19)], START);
+    expect(alerts.firing).toEqual(["signal_low A", "signal_low D"]);
+    alerts.run([weak("A", "van", 29, 32), weak("D", "lab", 19, 19, 24)], START + MINUTE);
+    alerts.run([weak("A", "van", 29, 32), weak("D", "lab", 19, 19, 24)], START + 17 * MINUTE);
+    expect(alerts.firing).toEqual(["signal_low A"]);
+    expect(Object.fromEntries(widestLimits(rules))).toMatchObject({ signal_low: 33, temperature_low: -17 });
   });
 
   test("does not fire while the device is away, and what had fired stays", () => {
@@ -166,6 +200,11 @@ describe("what devices measure", () => {
     [{ condition: "temperature_high", above: 59 }, "above"],
     [{ condition: "memory_high", above: 69 }, "above"],
     [{ condition: "disk_low", above: 90 }, "above"],
+    [{ condition: "temperature_high", below: 90 }, "below"],
+    [{ condition: "signal_low", above: 20 }, "above"],
+    [{ condition: "signal_low", below: 51 }, "below"],
+    [{ condition: "temperature_low", below: -201 }, "below"],
+    [{ condition: "device_offline", below: 1 }, "below"],
     [{ condition: "temperature_high", for_s: 6 * 3_600 + 1 }, "for_s"],
   ])("a rule that cannot be judged is refused: %j", (fields, path) => {
     const { error } = alertRuleSchema.safeParse(fields);

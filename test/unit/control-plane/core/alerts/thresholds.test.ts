@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { parseRules } from "../../../../../src/control-plane/core/alerts/evaluate.ts";
 import { isAboutLevels, thresholdsFor } from "../../../../../src/control-plane/core/alerts/thresholds.ts";
-import { MAX_LEVELS_S } from "../../../../../src/protocol/alerts/condition.ts";
+import { ALERT_CONDITIONS, HEALTH_CONDITIONS, MAX_LEVELS_S } from "../../../../../src/protocol/alerts/condition.ts";
 import { DEFAULT_THRESHOLDS } from "../../../../../src/protocol/alerts/default-thresholds.ts";
 import { type AlertRule, MAX_ALERT_RULES } from "../../../../../src/protocol/alerts/settings.ts";
 import { healthThresholdsSchema, MAX_THRESHOLD_S } from "../../../../../src/protocol/link/health-thresholds.ts";
@@ -29,6 +29,8 @@ describe("what a device tells at once", () => {
       disk_percent: [],
       cpu_percent: [],
       signal_percent: [],
+      throttled_percent: [[50, 1800]],
+      below: { signal_percent: [], temperature_celsius: [] },
     });
     expect(thresholdsFor([], oven)).toBeUndefined();
   });
@@ -41,26 +43,26 @@ describe("what a device tells at once", () => {
       rule({ condition: "memory_high", enabled: false }),
       rule({ condition: "inodes_high", above: 90, severity: "info" }),
       rule({ condition: "device_offline", for_s: 1 }),
+      rule({ condition: "signal_low", selector: "site=oven", enabled: true, below: 30 }),
     ]);
     expect(thresholdsFor(rules, oven)).toEqual({
       temperature_celsius: [[95, 1800]],
       disk_percent: [[90, 900]],
       memory_percent: [],
+      below: { signal_percent: [[30, 1800]] },
     });
     expect(thresholdsFor(rules, pump)).toEqual({ temperature_celsius: [[70, 900]], memory_percent: [] });
-    expect(rules.filter(isAboutLevels)).toHaveLength(5);
+    expect(rules.filter(isAboutLevels)).toHaveLength(6);
   });
 
   test("is a few bytes, whatever the rules are, and all of it reaches the device", () => {
-    const longest = [
-      rule({ above: 1_000, for_s: MAX_LEVELS_S }),
-      ...(["cpu_high", "memory_high", "disk_high", "inodes_high"] as const).map((condition) =>
-        rule({ condition, above: 1_000, for_s: MAX_LEVELS_S, enabled: true }),
-      ),
-    ];
+    const longest = HEALTH_CONDITIONS.map((condition) => {
+      const { side } = ALERT_CONDITIONS[condition].level;
+      return rule({ condition, [side]: side === "above" ? 1_000 : -200, for_s: MAX_LEVELS_S, enabled: true });
+    });
     const others = Array.from({ length: MAX_ALERT_RULES - longest.length }, (_, at) => rule({ above: 100 + at }));
     const thresholds = thresholdsFor(parseRules([...longest, ...others]), oven);
-    expect(JSON.stringify(thresholds).length).toBeLessThanOrEqual(200);
+    expect(JSON.stringify(thresholds).length).toBeLessThanOrEqual(400);
     expect(healthThresholdsSchema.parse(thresholds)).toEqual(thresholds);
     expect(MAX_LEVELS_S).toBeLessThanOrEqual(MAX_THRESHOLD_S);
   });
