@@ -18,6 +18,8 @@ const OPTIONS = {
   ulimits: [{ name: "nofile" as const, soft: 256, hard: 512 }],
   extra_hosts: [{ name: "device", address: "host-gateway" }],
   dns: ["192.0.2.53"],
+  dns_search: ["plant.local"],
+  dns_options: ["ndots:1"],
   hostname: "line-3",
   labels: { "com.example.team": "one" },
   stop_signal: "SIGKILL",

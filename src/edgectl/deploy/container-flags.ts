@@ -108,6 +108,18 @@ export const CONTAINER_FLAGS: readonly ContainerFlag[] = [
     help: "name server in place of the device's (repeatable)",
     isRepeatable: true,
   },
+  {
+    field: "dns_search",
+    flags: "--dns-search <domain>",
+    help: "domain of short names in place of the device's (repeatable)",
+    isRepeatable: true,
+  },
+  {
+    field: "dns_options",
+    flags: "--dns-option <option>",
+    help: "option of resolv.conf, such as ndots:1 (repeatable)",
+    isRepeatable: true,
+  },
   { field: "hostname", flags: "--hostname <name>", help: "host name the app sees as its own" },
   {
     field: "labels",

@@ -165,6 +165,8 @@ const SHOWN: { readonly [K in keyof ContainerOptions]?: Shown } = {
   sysctls: { label: "Kernel parameters" },
   extra_hosts: { label: "Known hosts" },
   dns: { label: "Name servers" },
+  dns_search: { label: "Search domains" },
+  dns_options: { label: "Name service options" },
   hostname: { label: "Host name" },
   init: { label: "Init process" },
   stop_grace_s: { label: "Stop timeout", show: (value) => (typeof value === "number" ? formatDuration(value) : "") },

@@ -150,6 +150,8 @@ interface NetworkFields {
   readonly aliases?: readonly string[] | undefined;
   readonly hostname?: string | undefined;
   readonly dns?: readonly unknown[] | undefined;
+  readonly dns_search?: readonly unknown[] | undefined;
+  readonly dns_options?: readonly unknown[] | undefined;
   readonly extra_hosts?: readonly unknown[] | undefined;
 }
 
@@ -180,7 +182,8 @@ export function networkIssues(fields: NetworkFields): RequestIssue[] {
 function sharingIssues(fields: NetworkFields): RequestIssue[] {
   const owner = networkOwner(fields);
   if (owner === undefined) return [];
-  const { name, ports = [], hostname, dns = [], extra_hosts = [] } = fields;
+  const { name, ports = [], hostname, extra_hosts = [], dns = [], dns_search = [], dns_options = [] } = fields;
+  const lists = Object.entries({ dns, dns_search, dns_options, extra_hosts });
   const reason = `belongs to the app ${owner}, whose network this app has`;
   return [
     ...(owner === name ? [{ path: "network", reason: "names the app itself" }] : []),
@@ -188,8 +191,7 @@ function sharingIssues(fields: NetworkFields): RequestIssue[] {
       ? [{ path: "ports", reason: `must be published by the app ${owner}, whose network it is` }]
       : []),
     ...(hostname === undefined ? [] : [{ path: "hostname", reason }]),
-    ...(dns.length > 0 ? [{ path: "dns", reason }] : []),
-    ...(extra_hosts.length > 0 ? [{ path: "extra_hosts", reason }] : []),
+    ...lists.filter(([, list]) => list.length > 0).map(([path]) => ({ path, reason })),
   ];
 }
 

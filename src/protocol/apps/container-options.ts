@@ -2,6 +2,7 @@ import { z } from "zod";
 import { absolutePath } from "./app-fields.ts";
 import { CAPABILITIES, canonicalCapability } from "./capabilities.ts";
 import { clearable, optional } from "./optional-fields.ts";
+import { dns, dnsOptions, dnsSearch, extraHosts, hostname } from "./container-names.ts";
 import { init, maxRestarts, noHealthcheck, stdinOpen, stopGrace, stopSignal, tty } from "./container-lifecycle.ts";
 import { closestName } from "../values/closest-name.ts";
 import {
@@ -204,58 +205,6 @@ const sysctls = z
     maxProperties: MAX_SYSCTLS,
   });
 
-const ADDRESS = "must be an IP address";
-const ipAddress = z.union([z.ipv4(ADDRESS), z.ipv6(ADDRESS)]);
-
-const HOST_NAME = /^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/;
-const HOST_NAME_MESSAGE = "must be a host name of letters, digits, '-' and '.'";
-
-/** Stands for the device itself, as the app's network sees it. */
-export const HOST_GATEWAY = "host-gateway";
-
-const extraHost = z
-  .strictObject({
-    name: z
-      .string()
-      .max(253)
-      .regex(HOST_NAME, HOST_NAME_MESSAGE)
-      .meta({ description: "Host name, as the app looks it up.", examples: ["plc.local"] }),
-    address: z
-      .union([
-        z.ipv4(`${ADDRESS} or ${HOST_GATEWAY}`),
-        z.ipv6(`${ADDRESS} or ${HOST_GATEWAY}`),
-        z.literal(HOST_GATEWAY, `${ADDRESS} or ${HOST_GATEWAY}`),
-      ])
-      .meta({
-        description: "Its IP address, or `host-gateway` for the device itself.",
-        examples: ["192.168.1.10", HOST_GATEWAY],
-      }),
-  })
-  .meta({ id: "ExtraHost" });
-
-const extraHosts = z
-  .array(extraHost)
-  .max(64)
-  .meta({ description: "Host names that the app finds without asking a name server." });
-
-const dns = z
-  .array(ipAddress)
-  .max(3)
-  .meta({
-    description: "Addresses of name servers, in order, in place of the device's.",
-    examples: [["192.168.1.1"]],
-  });
-
-const hostname = z
-  .string()
-  .max(63)
-  // Engines take an underscore too.
-  .refine((name) => HOST_NAME.test(name.replaceAll("_", "-")), HOST_NAME_MESSAGE)
-  .meta({
-    description: "Host name that the app sees as its own; by default one of the engine's.",
-    examples: ["plc-1"],
-  });
-
 /** Prefix of the labels by which the agent knows its containers. */
 const RESERVED_LABELS = "io.edge-agent.";
 
@@ -334,6 +283,8 @@ const schemas = {
   sysctls,
   extra_hosts: extraHosts,
   dns,
+  dns_search: dnsSearch,
+  dns_options: dnsOptions,
   hostname,
   labels,
   init,

@@ -68,6 +68,11 @@ const FLAGS: {
     ["--dns", "192.0.2.53", "--dns", "2001:db8::53"],
     ["192.0.2.53", "2001:db8::53"],
   ],
+  dns_search: [
+    ["--dns-search", "plant.local", "--dns-search", "."],
+    ["plant.local", "."],
+  ],
+  dns_options: [["--dns-option", "ndots:1"], ["ndots:1"]],
   hostname: [["--hostname", "plc-1"], "plc-1"],
   labels: [["--label", "a=b=c", "--label", "empty="], { a: "b=c", empty: "" }],
   init: [["--init"], true],

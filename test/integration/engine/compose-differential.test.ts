@@ -49,7 +49,12 @@ const SERVICES: Readonly<Record<string, readonly string[]>> = {
   swap: ["mem_limit: 64m", "memswap_limit: 96m"],
   profiles_of_engine: ["security_opt: ['seccomp=unconfined']"],
   memory: ["tmpfs: ['/run:size=65536,mode=0755', '/programs:exec', '/owned:uid=1000,gid=5']"],
-  names: ["extra_hosts: ['plc.local:192.0.2.10']", "dns: [192.0.2.53]"],
+  names: [
+    "extra_hosts: ['plc.local:192.0.2.10']",
+    "dns: [192.0.2.53]",
+    "dns_search: [b.local, a.local]",
+    "dns_opt: [ndots:2, use-vc]",
+  ],
   terminal: ["tty: true", "stdin_open: true"],
   stopping: ["stop_signal: SIGINT", "stop_grace_period: 90s", "init: true"],
   health: ["healthcheck: {test: [CMD, /bin/true], interval: 10s, timeout: 5s, retries: 2, start_period: 1m}"],

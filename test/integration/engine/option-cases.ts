@@ -138,6 +138,16 @@ export const CASES: { readonly [K in keyof ContainerOptions]-?: Case<NonNullable
       output: /nameserver (?:127\.0\.0\.11|192\.0\.2\.53\nnameserver 2001:db8::53)/,
     },
   },
+  dns_search: {
+    value: ["plant.local", "site.example"],
+    inspected: () => ({ HostConfig: { DnsSearch: ["plant.local", "site.example"] } }),
+    inside: { script: "cat /etc/resolv.conf", output: /^search plant\.local site\.example$/m },
+  },
+  dns_options: {
+    value: ["ndots:2", "use-vc"],
+    inspected: () => ({ HostConfig: { DnsOptions: ["ndots:2", "use-vc"] } }),
+    inside: { script: "cat /etc/resolv.conf", output: /^options (?=.*ndots:2)(?=.*use-vc)/m },
+  },
   hostname: {
     value: "plc-1",
     inspected: () => ({ Config: { Hostname: "plc-1" } }),

@@ -19,7 +19,7 @@ const CONFIG = [
   "OpenStdin",
 ];
 const HOST =
-  "CapAdd CapDrop GroupAdd PidsLimit SecurityOpt Tmpfs ReadonlyRootfs ShmSize Ulimits Sysctls ExtraHosts Dns Init Memory MemorySwap " +
+  "CapAdd CapDrop GroupAdd PidsLimit SecurityOpt Tmpfs ReadonlyRootfs ShmSize Ulimits Sysctls ExtraHosts Dns DnsSearch DnsOptions Init Memory MemorySwap " +
   "NanoCpus Devices DeviceCgroupRules RestartPolicy PortBindings Privileged IpcMode PidMode CgroupnsMode OomKillDisable Runtime";
 
 /** Of docker-compose and of the agent. */
@@ -44,7 +44,7 @@ function normal(key: string, value: unknown): unknown {
   if (key === "Env") return (value as readonly string[]).filter((entry) => entry.includes("=")).toSorted();
   if (key === "Healthcheck") return normalHealth(value as { readonly Test: readonly string[] });
   if (Array.isArray(value)) {
-    const isOrdered = ["Cmd", "Entrypoint", "Dns"].includes(key);
+    const isOrdered = ["Cmd", "Entrypoint", "Dns", "DnsSearch"].includes(key);
     return value.length === 0 ? undefined : isOrdered ? value : value.map((item) => JSON.stringify(item)).toSorted();
   }
   return typeof value === "object" && Object.keys(value).length === 0 ? undefined : value;

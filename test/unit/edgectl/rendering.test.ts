@@ -156,6 +156,8 @@ describe("an app", () => {
     tmpfs: [{ target: "/run", size_bytes: 65_536, mode: "0755" }, { target: "/tmp" }],
     ulimits: [{ name: "nofile", soft: 1024, hard: 65_536 }],
     dns: ["192.0.2.53", "2001:db8::53"],
+    dns_search: ["plant.local", "."],
+    dns_options: ["ndots:1"],
     labels: { "com.example.team": "one\u001b[2J", b: "2" },
     stop_grace_s: 90,
     log: { max_bytes: 1_048_576, max_files: 1 },

@@ -34,6 +34,7 @@ it.each([
     { network: "app:vpn", hostname: "a", dns: ["192.0.2.1"], extra_hosts: [{ name: "a", address: "192.0.2.1" }] },
     ["hostname", "dns", "extra_hosts"],
   ],
+  [{ network: "app:vpn", dns_search: ["a"], dns_options: ["ndots:1"] }, ["dns_search", "dns_options"]],
 ])("what belongs to the app whose network it is cannot be said of another one: %j", (fields, paths) => {
   expect(networkIssues({ name: "mqtt", ...fields }).map(({ path }) => path)).toEqual(paths);
 });

@@ -1,6 +1,6 @@
 import type { AppSpec } from "../../../protocol/apps/app-spec.ts";
 import type { EventContent } from "../../../protocol/deployments/deployment-event.ts";
-import { HOST_GATEWAY } from "../../../protocol/apps/container-options.ts";
+import { HOST_GATEWAY } from "../../../protocol/apps/container-names.ts";
 import { runningEvent } from "./step-events.ts";
 
 /** What the differences of an engine depend on. */

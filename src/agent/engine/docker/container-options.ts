@@ -42,7 +42,8 @@ export function podmanDefaults({ options, hostNetwork }: ContainerRequest, isRoo
 
 /** Returns the options that belong to the `HostConfig` of the engine's create call. */
 export function hostFields(options: Options = {}, kind: EngineInfo["kind"]): Partial<HostConfig> {
-  const { cap_add, cap_drop, read_only, tmpfs, shm_size, ulimits, sysctls, extra_hosts, dns, init, gpus } = options;
+  const { cap_add, cap_drop, read_only, tmpfs, shm_size, ulimits, sysctls, extra_hosts, init, gpus } = options;
+  const { dns, dns_search, dns_options } = options;
   const { group_add, pids_limit, security_opt, pid, ipc, memory_swap_limit, device_cgroup_rules } = options;
   return {
     ...(cap_add && { CapAdd: [...cap_add] }),
@@ -54,6 +55,8 @@ export function hostFields(options: Options = {}, kind: EngineInfo["kind"]): Par
     ...(sysctls && kind === "docker" && { Sysctls: { ...sysctls } }),
     ...(extra_hosts && { ExtraHosts: extra_hosts.map(({ name, address }) => `${name}:${address}`) }),
     ...(dns && { Dns: [...dns] }),
+    ...(dns_search && { DnsSearch: [...dns_search] }),
+    ...(dns_options && { DnsOptions: [...dns_options] }),
     ...(init === true && { Init: true }),
     ...(gpus !== undefined && { DeviceRequests: [deviceRequest(gpus)] }),
     ...(group_add && { GroupAdd: [...group_add] }),

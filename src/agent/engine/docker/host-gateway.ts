@@ -1,6 +1,6 @@
 import type Docker from "dockerode";
 import type { ContainerCreateOptions } from "dockerode";
-import { HOST_GATEWAY } from "../../../protocol/apps/container-options.ts";
+import { HOST_GATEWAY } from "../../../protocol/apps/container-names.ts";
 import { getJson } from "./get.ts";
 
 /** Podman's network for containers that name none. */

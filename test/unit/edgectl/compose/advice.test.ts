@@ -53,7 +53,6 @@ const KEEPS: readonly string[] = [
   "Write the path in the volume, such as conf/site.",
   "Write the path on the device from / on, or ./ for files beside this one.",
   "Write what comes of the template.",
-  "Write whole names.",
 ];
 
 /** The app has less than the file gives it: fewer rights, or fewer who reach it. */

@@ -204,6 +204,10 @@ describe("what a service's keys become", () => {
     ["sysctls: {net.core.somaxconn: 1024}", { sysctls: { "net.core.somaxconn": "1024" } }],
     ["dns: 1.1.1.1", { dns: ["1.1.1.1"] }],
     ["dns: [1.1.1.1, 8.8.8.8]", { dns: ["1.1.1.1", "8.8.8.8"] }],
+    [
+      "dns_search: plant.local\ndns_opt: [use-vc, ndots:1]",
+      { dns_search: ["plant.local"], dns_options: ["use-vc", "ndots:1"] },
+    ],
     ["stop_signal: SIGINT\nstop_grace_period: 1m30s", { stop_signal: "SIGINT", stop_grace_s: 90 }],
     [
       "healthcheck: {test: [CMD, check, -q], interval: 1m30s, timeout: 5s, retries: 2, start_period: 1.5s}",
