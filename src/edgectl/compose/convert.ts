@@ -146,7 +146,7 @@ function checkDefinitions(file: ComposeFile, sections: ReadonlyMap<string, Value
     sections.get(kind)?.note(`(${names}) have no effect here: no service that is applied refers to them.`);
   }
   for (const [name, network] of file.networks.used) checkNetwork(network, networkName(name, file));
-  for (const [, volume] of file.volumes.used) checkVolume(volume);
+  for (const [name, volume] of file.volumes.used) checkVolume(volume, file.volumes.usesOf(name));
   checkVolumeNames(file);
   for (const [, content] of [...file.configs.used, ...file.secrets.used]) checkContent(content);
 }

@@ -13,14 +13,19 @@ export const convertTmpfs: Converter = (value, service) => {
   for (const item of value.isList ? value.items() : [value]) {
     const text = item.text();
     if (text === undefined) continue;
-    const [target, options = ""] = text.split(":");
-    const entry: Record<string, unknown> = { target };
-    const ids = { uid: "", gid: "" };
-    for (const option of options.split(",").filter(Boolean)) readOption(item, option, entry, ids);
-    if (ids.uid !== "" || ids.gid !== "") entry["owner"] = `${ids.uid || "0"}:${ids.gid || "0"}`;
-    service.append("tmpfs", entry, item.place);
+    const [target = "", options = ""] = text.split(":");
+    service.append("tmpfs", tmpfsEntry(target, options, item), item.place);
   }
 };
+
+/** Returns a mount in memory. @param value to which problems with the options are added */
+export function tmpfsEntry(target: string, options: string, value: Value): Readonly<Record<string, unknown>> {
+  const entry: Record<string, unknown> = { target };
+  const ids = { uid: "", gid: "" };
+  for (const option of options.split(",").filter(Boolean)) readOption(value, option, entry, ids);
+  if (ids.uid !== "" || ids.gid !== "") entry["owner"] = `${ids.uid || "0"}:${ids.gid || "0"}`;
+  return entry;
+}
 
 function readOption(
   item: Value,

@@ -14,6 +14,12 @@ export function boundPath(volume: Value | undefined): string | undefined {
   return isBind && device?.startsWith("/") ? device : undefined;
 }
 
+/** The options of a volume whose driver keeps it in memory; `undefined` for any other. */
+export function memoryOptions(volume: Value | undefined): string | undefined {
+  const options = volume?.fields().get("driver_opts")?.fields();
+  return options?.get("type")?.text() === "tmpfs" ? (options.get("o")?.text() ?? "") : undefined;
+}
+
 /** The named volumes that a service writes to, as they are in its fields. */
 function written({ fields }: ServiceDraft): { readonly name: string }[] {
   const volumes = (fields["volumes"] ?? []) as { readonly name?: string; readonly readonly: boolean }[];
@@ -68,15 +74,16 @@ export function checkVolumeNames(file: ComposeFile): void {
   }
 }
 
-/** What keeps data where the options of the driver have them: in memory, or where the volume is mounted from. */
-function driverAdvice(options: ReadonlyMap<string, Value>): string {
-  return options.get("type")?.text() === "tmpfs"
-    ? "Use `tmpfs` in the service."
-    : "Make the volume on the device with these options (`docker volume create --opt …`), and write `external: true`.";
-}
+/** Keeps data where the options of the driver have them, such as on another machine. */
+const MADE_THERE =
+  "Make the volume on the device with these options (`docker volume create --opt …`), and write `external: true`.";
 
-/** Checks a volume's own definition: the device makes all volumes alike. */
-export function checkVolume(volume: Value): void {
+/**
+ * Checks a volume's own definition: the device makes all volumes alike, but for one in memory, which is a part of its service.
+ *
+ * @param uses how many mounts there are of it
+ */
+export function checkVolume(volume: Value, uses: number): void {
   for (const [key, value] of volume.fields()) {
     if (key === "name") continue;
     if (key === "labels") value.note("has no effect here.");
@@ -86,8 +93,11 @@ export function checkVolume(volume: Value): void {
           "must be local.",
           "Mount what the driver would bring under a path of the device, and name that path in the service.",
         );
+    } else if (key === "driver_opts" && memoryOptions(volume) !== undefined) {
+      if (uses > 1) value.refuse("is not supported of a volume that is mounted more than once.", MADE_THERE);
+      else value.note("is carried out as a `tmpfs` of the service that mounts the volume.");
     } else if (key === "driver_opts" && boundPath(volume) === undefined) {
-      value.refuse("is not supported.", driverAdvice(value.fields()));
+      value.refuse("is not supported.", MADE_THERE);
     } else if (key === "external") {
       if (value.isMap) refuseUnknown(value.fields(), ["name"]);
       if (value.isMap || value.boolean())

@@ -5,9 +5,9 @@ import { normalizePath } from "../../protocol/values/normalize-path.ts";
 import { addLocalDirectory, addLocalFile, noteOutside } from "./local-content.ts";
 import { mountTarget } from "./merge.ts";
 import { sizeOf } from "./quantities.ts";
-import { readTmpfsMode } from "./tmpfs.ts";
+import { readTmpfsMode, tmpfsEntry } from "./tmpfs.ts";
 import { refuseUnknown } from "./unknown.ts";
-import { boundPath, volumeSource } from "./volume-definitions.ts";
+import { boundPath, memoryOptions, volumeSource } from "./volume-definitions.ts";
 import type { ComposeFile, Converter, ServiceDraft } from "./service.ts";
 
 /** A mount in either syntax. */
@@ -188,12 +188,19 @@ function unnamedVolume(
   value.note(`has no name: on the device it is the volume ${name}, which the service keeps, as in compose.`);
 }
 
-/** A volume of the file, or the path of the device that it is bound to. */
+/** A volume of the file, or the path of the device that it is bound to, or a directory in memory. */
 function volumeMount(value: Value, asked: Mount, service: ServiceDraft, file: ComposeFile): void {
   const { source, target, isReadonly, isEmpty, subpath } = asked;
   const volume = file.volumes.get(source);
   const bound = boundPath(volume);
-  if (bound === undefined) {
+  const inMemory = memoryOptions(volume);
+  if (inMemory !== undefined) {
+    if (isReadonly || subpath !== undefined)
+      value.refuse("mounts a volume in memory, which is empty, only to read it.");
+    // Of a volume's own options, those of the engine for a `tmpfs` are none.
+    const options = /(?:^|,)(?:no)?exec(?:,|$)/.test(inMemory) ? inMemory : `exec,${inMemory}`;
+    service.append("tmpfs", tmpfsEntry(target, options, value), value.place);
+  } else if (bound === undefined) {
     const options = { ...(isEmpty && { nocopy: true }), ...(subpath !== undefined && { subpath }) };
     const entry = { ...volumeSource(source, volume, file), target, readonly: isReadonly, ...options };
     service.append("volumes", entry, value.place);

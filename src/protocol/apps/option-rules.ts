@@ -18,12 +18,8 @@ export function checkOptionRules(spec: CheckedSpec, context: z.RefinementCtx): v
 function checkTmpfs({ tmpfs = [], volumes }: CheckedSpec, context: z.RefinementCtx): void {
   for (const [index, { target }] of tmpfs.entries()) {
     const path = normalizePath(target);
-    const around = volumes.find((volume) => {
-      const mounted = normalizePath(volume.target);
-      return path === mounted || path.startsWith(`${mounted}/`);
-    });
-    if (!around) continue;
-    const message = `is in the volume at ${normalizePath(around.target)}`;
+    if (!volumes.some((volume) => normalizePath(volume.target) === path)) continue;
+    const message = `is where a volume is mounted: ${path}`;
     context.addIssue({ code: "custom", path: ["tmpfs", index, "target"], message });
   }
 }

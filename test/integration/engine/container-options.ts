@@ -299,6 +299,26 @@ export function containerOptionsSuite(name: string, setUp: () => Promise<EngineU
       expect(await readdir(outside)).toEqual([]);
     });
 
+    test("tmpfs: inside of a volume, and by no link of the volume outside of the app", async () => {
+      await using directory = await tempDir();
+      const [volume, outside] = [join(directory.path, "volume"), join(directory.path, "outside")];
+      await mkdir(outside);
+      await mkdir(volume);
+      await symlink(outside, join(volume, "link"));
+      const targets = ["/data/scratch", "/data/link/scratch"];
+      const writes = targets.map((target) => `echo x > ${target}/file`).join(" && ");
+      const command = ["/bin/sh", "-c", `${writes}; grep -c "/scratch tmpfs" /proc/mounts; exec sleep 2147483`];
+      const volumes = [{ local: volume, target: "/data", readonly: false }];
+      const spec = specWith({ command, volumes, tmpfs: targets.map((target) => ({ target })) });
+      const id = await create(spec);
+      expect(await readBack(id, spec)).toEqual(spec);
+      await engine.startContainer(id, unaborted);
+      await waitFor("the mounts to be counted", async () => (await engine.tailLogs(id, 1, unaborted)).length > 0);
+      expect(await engine.tailLogs(id, 10, unaborted)).toEqual(["2"]);
+      expect(await readdir(join(volume, "scratch"))).toEqual([]);
+      expect(await readdir(outside)).toEqual([]);
+    });
+
     test("nocopy: a volume begins without what the image has there", async () => {
       for (const [more, isEmpty] of [
         [{ nocopy: true }, true],

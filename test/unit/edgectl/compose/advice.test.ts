@@ -42,7 +42,6 @@ const KEEPS: readonly string[] = [
   "Use `network_mode: host` in the services that are on it.",
   "Use `network_mode: none` in the services that are on it.",
   "Use `pull_policy: always`.",
-  "Use `tmpfs` in the service.",
   "Use missing or always.",
   "Use missing, and name the image with its digest (NAME@sha256:…): no other one can come in its place.",
   "Use size, mode, uid, gid and exec.",

@@ -213,6 +213,27 @@ describe("volumes", () => {
     expect(apps["web"]?.["volumes"]).toEqual([{ local: "/srv/data", target: "/d", readonly: false }]);
   });
 
+  test("in memory are directories in memory of the service that mounts them, and refused where several would share them", () => {
+    const rest = "volumes: {m: {driver: local, driver_opts: {type: tmpfs, device: tmpfs, o: 'size=64m,uid=1000'}}}";
+    const { apps, problems, notes } = convertWeb("volumes: ['m:/m']", rest);
+    expect(problems).toEqual([]);
+    expect(apps["web"]).toMatchObject({ tmpfs: [{ target: "/m", size_bytes: 2 ** 26, owner: "1000:0", exec: true }] });
+    expect(apps["web"]).not.toHaveProperty("volumes");
+    expect(notes.join("\n")).toContain("as a `tmpfs` of the service that mounts the volume");
+    const noexec = rest.replace("size=64m", "noexec");
+    expect(convertWeb("volumes: ['m:/m']", noexec).apps["web"]).toMatchObject({
+      tmpfs: [{ target: "/m", owner: "1000:0" }],
+    });
+    expect(convertWeb("volumes: ['m:/m', 'm:/n']", rest).problems).toEqual([
+      expect.stringContaining("driver_opts is not supported of a volume that is mounted more than once"),
+    ]);
+    expect(convertWeb("volumes: ['m:/m:ro']", rest).problems).toEqual([expect.stringContaining("only to read it")]);
+    const wrong = rest.replace("64m", "half");
+    expect(convertWeb("volumes: ['m:/m']", wrong).problems).toEqual([
+      expect.stringContaining("has a size that is none"),
+    ]);
+  });
+
   test("of another file system are refused", () => {
     const rest = "volumes: {d: {driver_opts: {type: nfs, o: 'addr=nas', device: ':/data'}}}";
     expect(convertWeb("volumes: ['d:/d']", rest).problems).toEqual([
