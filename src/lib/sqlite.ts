@@ -13,10 +13,17 @@ export interface SqliteOptions {
    * file for it. Other processes can read it with `openSnapshot`.
    */
   readonly isExclusive?: boolean;
+  /**
+   * Whether the schema of the next entry, which this program does not know, is one that it can use: the database is left with it.
+   * Default: no.
+   */
+  readonly acceptsNext?: boolean;
+  /** Maximum number of entries that an existing database may lack. Default: no maximum. */
+  readonly maxPending?: number;
 }
 
-/** A newer program has written the database. */
-export class NewerSchemaError extends Error {}
+/** A program whose schema is too far from this one's has written the database. */
+export class ForeignSchemaError extends Error {}
 
 const BUSY_TIMEOUT_MS = 5_000;
 
@@ -28,8 +35,8 @@ const SCRUBBED_APPLICATION_ID = 0x65_64_67_65;
 
 /**
  * Opens (or creates) a database in WAL mode with full sync, so that a committed transaction survives a power cut, and
- * migrates its schema. Deleted data is overwritten. Throws when the file is not a database, is damaged, or has a newer
- * schema.
+ * migrates its schema. Deleted data is overwritten. Throws when the file is not a database, is damaged, or has a
+ * schema that is too new or too old.
  */
 export function openSqlite(path: string, options: SqliteOptions): DatabaseSync {
   // SQLite creates the WAL and its index with the permissions of the database.
@@ -41,7 +48,7 @@ export function openSqlite(path: string, options: SqliteOptions): DatabaseSync {
     database.exec(`PRAGMA page_size = ${options.pageSize ?? 4096}`);
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
     database.exec("PRAGMA secure_delete = ON");
-    migrate(database, options.migrations);
+    migrate(database, options);
     return database;
   } catch (error) {
     database.close();
@@ -135,17 +142,22 @@ export function unsyncedTransaction<T>(database: DatabaseSync, work: () => T): T
   }
 }
 
-function migrate(database: DatabaseSync, migrations: readonly string[]): void {
+function migrate(database: DatabaseSync, options: SqliteOptions): void {
+  const { migrations, acceptsNext = false, maxPending = Infinity } = options;
   const version = (): number => Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
-  if (version() === migrations.length) return;
+  const newest = migrations.length + (acceptsNext ? 1 : 0);
+  const isUsable = (from: number): boolean => from >= migrations.length && from <= newest;
+  if (isUsable(version())) return;
   transaction(database, () => {
     // Read again within the transaction: another process may have migrated meanwhile.
     const from = version();
-    if (from > migrations.length) {
-      throw new NewerSchemaError(
-        `the database has schema version ${from}, this program knows up to ${migrations.length}`,
+    if (isUsable(from)) return;
+    if (from > newest)
+      throw new ForeignSchemaError(`the database has schema version ${from}, this program knows up to ${newest}`);
+    if (from > 0 && migrations.length - from > maxPending)
+      throw new ForeignSchemaError(
+        `the database has schema version ${from}, and may be at most ${maxPending} behind ${migrations.length}`,
       );
-    }
     for (const migration of migrations.slice(from)) database.exec(migration);
     if (from === 0) markScrubbed(database);
     database.exec(`PRAGMA user_version = ${migrations.length}`);

@@ -19,17 +19,7 @@ const ROOT = 0;
 
 interface Options extends Pick<
   UpdateServices,
-  | "store"
-  | "registry"
-  | "blobs"
-  | "gate"
-  | "ledger"
-  | "pullSlots"
-  | "isWorking"
-  | "isRebuilding"
-  | "clock"
-  | "random"
-  | "logger"
+  "store" | "registry" | "blobs" | "gate" | "ledger" | "pullSlots" | "isWorking" | "clock" | "random" | "logger"
 > {
   readonly config: Config;
   readonly credentials: ImageServices["credentials"];

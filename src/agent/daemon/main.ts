@@ -293,7 +293,7 @@ function openApps(base: Base, { engineMeter, engineInfo }: EngineGroup, group: I
   owned.use(store.onChange(idleGc.onWork));
   owned.use(removePreviousLogs({ ...services, store, isRebuilding: rebuild.isSet }));
   const isWorking = (): boolean => deployments.isWorking;
-  const parts = { registry: group.releaseRegistry, blobs: group.blobs, isWorking, isRebuilding };
+  const parts = { registry: group.releaseRegistry, blobs: group.blobs, isWorking };
   const updates = owned.use(createAgentUpdates({ ...services, store, config, ...parts }));
   const commands = refuseUnstorable(withAgentUpdates(deployments, updates), () => stateWatch.onFailedWrite());
   return { services, deployments, updates, commands, reconciler, cleaner, idleGc };

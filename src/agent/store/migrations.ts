@@ -1,6 +1,10 @@
 /**
  * Schema of the agent's database. Until the first release, changes go into this entry; from then on a released entry is never
  * edited.
+ *
+ * A release adds at most one entry, and the version before, which knows the schema up to the entry before, goes on using the
+ * database after it: it adds tables, and columns that have a default or may be null; it removes what the version before does not
+ * use any more. `OLDEST_NEIGHBOUR` is then the first release with the entry before.
  */
 export const MIGRATIONS: readonly string[] = [
   /* sql */ `

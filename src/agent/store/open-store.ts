@@ -24,6 +24,8 @@ export interface OpenStoreOptions {
   readonly bootId: string;
   /** Set while this version is on trial. */
   readonly trial?: StoreOnTrial | undefined;
+  /** Default: those of this version. */
+  readonly migrations?: readonly string[] | undefined;
 }
 
 export interface StoreOnTrial {
@@ -55,7 +57,7 @@ export function openStore({ directory, logger, trial, ...options }: OpenStoreOpt
     }
     const removeExpired = (): boolean => removeExpiredQuarantine(path, options.clock.deletionTime());
     return {
-      store: openSqliteStore({ ...options, path, reserve, onDamage, isDamaged }),
+      store: openSqliteStore({ ...options, path, reserve, onDamage, isDamaged, isOnTrial: trial !== undefined }),
       rebuild,
       removeExpiredQuarantine: removeExpired,
     };

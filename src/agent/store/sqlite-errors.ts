@@ -1,5 +1,5 @@
 import { errorText } from "../../lib/error-text.ts";
-import { NewerSchemaError } from "../../lib/sqlite.ts";
+import { ForeignSchemaError } from "../../lib/sqlite.ts";
 import { StoreError, type StoreErrorKind } from "./store.ts";
 
 /** Returns what the work returns; its errors become `StoreError`s. */
@@ -26,7 +26,7 @@ function codeOf(error: unknown): number {
 
 /** Whether what was opened has other tables than this version's: it would never start, and no service would reach the device. */
 function isUnusable(error: unknown): boolean {
-  return error instanceof NewerSchemaError || codeOf(error) === SQLITE_ERROR;
+  return error instanceof ForeignSchemaError || codeOf(error) === SQLITE_ERROR;
 }
 
 function kindOf(error: unknown): StoreErrorKind {

@@ -41,6 +41,10 @@ export interface SqliteStoreOptions {
   readonly reserve?: DiskReserve;
   /** Called for each unreadable row; such rows are left out. */
   readonly onDamage?: (what: string) => void;
+  /** Default: those of this version. */
+  readonly migrations?: readonly string[] | undefined;
+  /** Set while this version is on trial: it makes no change of the schema that the version before could not read. */
+  readonly isOnTrial?: boolean;
 }
 
 /**
@@ -50,9 +54,9 @@ export interface SqliteStoreOptions {
  * @param options.isDamaged on such a disk the file cannot be set aside: the copy is empty
  */
 export function openSqliteStore(options: SqliteStoreOptions & { readonly isDamaged?: boolean }): AgentStore {
-  const { path, isDamaged = false } = options;
-  const open = (from = path): DatabaseSync =>
-    openSqlite(from, { migrations: MIGRATIONS, pageSize: PAGE_SIZE, isExclusive: true });
+  const { path, isDamaged = false, migrations = MIGRATIONS, isOnTrial = false } = options;
+  const schema = { migrations, acceptsNext: true, ...(isOnTrial && { maxPending: 1 }) };
+  const open = (from = path): DatabaseSync => openSqlite(from, { ...schema, pageSize: PAGE_SIZE, isExclusive: true });
   return withStoreErrors("open", () => {
     try {
       return openChecked(open(), options);

@@ -42,8 +42,6 @@ export interface UpdateServices {
   readonly readKeys: () => readonly KeyObject[];
   /** Whether a deployment is doing something, and not only waiting. */
   readonly isWorking: () => boolean;
-  /** Whether the store may lack what was in it. */
-  readonly isRebuilding: () => boolean;
   readonly settings: { readonly mayDowngrade: boolean; readonly trialS: number };
   readonly packageFolder: string;
   readonly releasesFolder: string;
@@ -63,6 +61,9 @@ interface ActiveUpdate {
   run?: AgentUpdateRun;
   readonly ended: Promise<void>;
 }
+
+/** Name of the learned value with the id of the update that root has noted, once it has ended. */
+export const ENDED_UPDATE = "ended_update";
 
 /** Updates of the agent itself: accepts them, runs one at a time, and resumes it after the restart that is a part of it. */
 export class AgentUpdates implements Pick<CommandHandler, "updateAgent">, AsyncDisposable {
@@ -140,14 +141,15 @@ export class AgentUpdates implements Pick<CommandHandler, "updateAgent">, AsyncD
   }
 
   /**
-   * Restores the update whose release is or was on trial, if the store that had it was lost: from what root has noted, where no
-   * release can write. Whatever a release does to the store, the version that comes back ends the update.
+   * Restores the update whose release is or was on trial, if the store knows neither it nor its end: from what root has noted, where
+   * no release can write. Whatever a release does to the store, the version that comes back ends the update.
    */
   #restoreLost(): void {
-    const { store, releasesFolder, isRebuilding, logger } = this.#services;
+    const { store, releasesFolder, logger } = this.#services;
     const { deployment: lost, trial, setAside } = readReleases(releasesFolder);
-    // In this order: a record that cannot be read makes the store one that is rebuilt.
-    if (!lost || store.deployment(lost.id) || store.finalStatusOf(lost.id) || !isRebuilding()) return;
+    if (!lost || store.deployment(lost.id) || store.finalStatusOf(lost.id)) return;
+    // The note is there for longer than the history.
+    if (store.learnedValue(ENDED_UPDATE) === lost.id) return;
     const { id, version, request } = lost;
     const attempt = (trial?.version === version ? trial : setAside.get(version))?.attempt ?? 0;
     const record: DeploymentRecord = {

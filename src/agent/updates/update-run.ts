@@ -13,7 +13,7 @@ import { followUpdate, type UpdateCourse } from "../core/updates/follow-update.t
 import { DownloadError } from "../download/download-error.ts";
 import { RegistryError } from "../registry/registry-error.ts";
 import { toFailure } from "../steps/step-failure.ts";
-import type { UpdateServices } from "./agent-updates.ts";
+import { ENDED_UPDATE, type UpdateServices } from "./agent-updates.ts";
 import { bringRelease, type PricedRelease, runningDescription, type UpdateProgress } from "./bring-release.ts";
 import { runningRelease } from "./describe.ts";
 import { findAnswer, askUpdaterAs, lastRequest } from "./handover.ts";
@@ -281,6 +281,7 @@ export class AgentUpdateRun {
   #end(outcome: "succeeded" | "failed", event: EventContent, record = this.#record): void {
     const { registry_auth: _spent, ...options } = record.options;
     this.#save({ ...record, options, outcome }, [event]);
+    if (this.#releases().deployment?.id === record.id) this.#services.store.saveLearnedValue(ENDED_UPDATE, record.id);
   }
 
   #releases(): ReleasesState {

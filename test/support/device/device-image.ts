@@ -17,7 +17,7 @@ export type EnginePackage = "docker.io" | "podman";
 /** With what apt would install beside it, and mmdebstrap does not: networks with names, and an init process. */
 const ENGINE_PACKAGES: Readonly<Record<EnginePackage, readonly string[]>> = {
   "docker.io": ["docker.io"],
-  podman: ["podman", "netavark", "aardvark-dns", "catatonit"],
+  podman: ["podman", "netavark", "aardvark-dns", "nftables", "catatonit"],
 };
 const NOT_NEEDED = [
   "getty@tty1.service",

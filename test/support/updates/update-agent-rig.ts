@@ -50,6 +50,8 @@ export class UpdateAgentRig implements AsyncDisposable {
   intercept: (request: IncomingMessage, response: ServerResponse) => boolean = () => false;
   updates: AgentUpdates;
   isWorking = false;
+  /** Schema of the store that a version knows; `undefined`: that of this build. */
+  migrations: (version: string) => readonly string[] | undefined = () => undefined;
   services: Partial<UpdateServices> = {};
   #opened: OpenedStore;
   readonly #log = captureLogText();
@@ -217,7 +219,12 @@ export class UpdateAgentRig implements AsyncDisposable {
     const places = { releasesFolder: this.device.path("releases"), program: this.#programOf(version) };
     const { logger } = captureLogText();
     const directory = this.device.path("state");
-    return openStore({ directory, clock: this.clock, logger, bootId: "boot", trial: storeOnTrial(places) });
+    const migrations = this.migrations(version);
+    const trial = storeOnTrial(places);
+    const opened = openStore({ directory, clock: this.clock, logger, bootId: "boot", trial, migrations });
+    // As if the apps had been found by their containers at once.
+    opened.rebuild.clear();
+    return opened;
   }
 
   #programOf(version: string): string {
@@ -254,7 +261,6 @@ export class UpdateAgentRig implements AsyncDisposable {
       locate: ({ image = "" }) => Promise.resolve({ reference: image, auth: undefined }),
       readKeys: () => readTrustedKeys(keysFolder(folders), process.getuid?.() ?? 0),
       isWorking: () => this.isWorking,
-      isRebuilding: () => this.#opened.rebuild.isSet,
       settings: { mayDowngrade: false, trialS: 900 },
       ...folders,
       stateDir: device.path("state"),

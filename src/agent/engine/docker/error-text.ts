@@ -49,7 +49,8 @@ const PULL_RULES: readonly Rule[] = [
 const CONTAINER_RULES: readonly Rule[] = [
   NO_SPACE,
   ["rules_lost", /\bip6?tables\b.*(?:No chain\/target\/match by that name|Chain '?\S+?'? does not exist)/is],
-  ["rules_lost", /\bnft\b.*(?:No such file or directory|does not exist)/is],
+  // Not that there is no nft, which a restart does not bring.
+  ["rules_lost", /^(?!.*unable to execute).*\bnft\b.*(?:No such file or directory|does not exist)/is],
   ["bridge_lost", /could not find bridge|adding interface \S+ to bridge \S+ failed/i],
   ["conflict", /container name .*already in use|name is already in use|removal of container .*in progress/i],
   // Docker renames the network namespace too, which a container between two runs does not have.

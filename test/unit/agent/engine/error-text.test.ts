@@ -112,6 +112,11 @@ describe("a failed call on a container", () => {
       "rules_lost",
     ],
     [
+      'netavark: nftables error: "nft" did not return successfully while applying ruleset: Error: No such file or directory',
+      "rules_lost",
+    ],
+    ['netavark: nftables error: unable to execute "nft": No such file or directory (os error 2)', undefined],
+    [
       "failed to create endpoint app on network edge: adding interface veth1 to bridge br-1 failed: could not find bridge br-1: no such network interface",
       "bridge_lost",
     ],

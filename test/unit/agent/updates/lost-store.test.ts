@@ -61,6 +61,31 @@ describe("an update whose release damages the agent's store", () => {
     expect(rig.events(ID)).toEqual([]);
   });
 
+  it.each<[string, string]>([
+    ["by removing its record", "DELETE FROM deployments; DELETE FROM outbox"],
+    ["by removing every row", "DELETE FROM deployments; DELETE FROM outbox; DELETE FROM history; DELETE FROM learned"],
+  ])("%s ends with a Fail, although the store is sound", async (_how, statements) => {
+    await onTrial();
+    expect(await rig.restartAfter(() => inStore(statements))).toEqual([VERSION]);
+    // Each start restores it, and the release removes it again.
+    expect(await rig.restartAfter(() => inStore(statements))).toEqual([VERSION]);
+    expect(await rig.restartAfter(() => inStore(statements))).toEqual(["package"]);
+    expect(await rig.ended(ID)).toMatchObject({
+      code: "AgentUpdateFailed",
+      details: { reason: "crashed", store_lost: true },
+    });
+  });
+
+  it("and which has ended is not restored once the history has forgotten it", async () => {
+    await onTrial();
+    await rig.device.confirm(VERSION);
+    const last = (await rig.ended(ID)) as { device_seq?: number };
+    rig.store.acknowledge(ID, last.device_seq ?? 0);
+    await rig.restartAfter(() => inStore("DELETE FROM history"));
+    expect(rig.events(ID)).toEqual([]);
+    expect(rig.store.deployments()).toEqual([]);
+  });
+
   it("in its own record goes on, and says so at its end", async () => {
     await onTrial();
     await rig.until("the trial to be told", () => rig.events(ID).some(({ step }) => step === "verifying"));
