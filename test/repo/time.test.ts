@@ -82,6 +82,7 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
   // A day, a month or hours of the day are found by it.
   periods: [
     "agent/ledger/budget-gate.ts",
+    "agent/ledger/budget-watch.ts",
     "agent/ledger/traffic-ledger.ts",
     "agent/telemetry/health-reports.ts",
     "control-plane/api/device/get-data-usage.ts",

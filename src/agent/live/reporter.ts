@@ -7,7 +7,6 @@ import { ReportRateLimiter } from "../core/report/report-rate-limiter.ts";
 import { TroubleDetector } from "../core/report/trouble-detector.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { StateWatch } from "../host/state-watch.ts";
-import type { BudgetWatch } from "../ledger/budget-watch.ts";
 import type { ClockWatch } from "../link/clock-watch.ts";
 import type { StoreChange } from "../store/store.ts";
 import type { ReportBuilder } from "./report-builder.ts";
@@ -36,7 +35,7 @@ export interface ReporterOptions {
   /** Tells when the clock is wrong, and right again, which is reported at once. */
   readonly clockWatch?: Pick<ClockWatch, "onChange">;
   /** Tells when the data budget will not last, and when it will again, which is reported at once. */
-  readonly budgetWatch?: Pick<BudgetWatch, "onChange">;
+  readonly budgetWatch?: { onChange(watcher: () => void): Disposable };
   /** Identifies the agent's own containers by label. */
   readonly stateDir: string;
   /** Maximum reports per hour for changes that no deployment made. */

@@ -12,7 +12,6 @@ import type { Engine, EngineInfo } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Host } from "../host/host.ts";
 import type { StateWatch } from "../host/state-watch.ts";
-import type { BudgetWatch } from "../ledger/budget-watch.ts";
 import { ClockWatch } from "../link/clock-watch.ts";
 import type { DeviceReporting, HealthSource } from "../link/ports.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
@@ -63,7 +62,11 @@ export interface ReportingOptions {
     readonly agentUptimeS: () => number;
     readonly engineTroubles: { readonly texts: readonly string[] };
     readonly stateWatch: Pick<StateWatch, "fault" | "onChange">;
-    readonly budgetWatch?: Pick<BudgetWatch, "isLow" | "onChange" | "run">;
+    readonly budgetWatch?: {
+      readonly isLow: boolean;
+      onChange(watcher: () => void): Disposable;
+      run(signal: AbortSignal): Promise<void>;
+    };
     readonly health: {
       between(params: HealthParams): DeviceHealth;
       /** `undefined`: nothing is sent unless it is asked for. */
