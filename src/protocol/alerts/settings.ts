@@ -18,7 +18,11 @@ const WEEK_S = 7 * 24 * 3600;
 const MAX_AGENT_AGE_S = 366 * 24 * 3600;
 
 const forS = z.int().min(0).max(WEEK_S);
-const level = z.int().min(MIN_HEALTH_VALUE).max(MAX_HEALTH_VALUE);
+// One text for both, which the OpenAPI document has once.
+const level = z.int().min(MIN_HEALTH_VALUE).max(MAX_HEALTH_VALUE).meta({
+  description:
+    "The percents or degrees that the mean of 15 minutes must be above, or below where the condition is `…_low`, within bounds.",
+});
 
 /** A rule changes the default of a condition for some assets. The first one that matches applies. */
 export const alertRuleSchema = z
@@ -46,11 +50,8 @@ export const alertRuleSchema = z
           "For `agent_outdated`: agents of versions before this one, in place of those for which the service has had a newer release for " +
           "long. The alert fires at once, unless `for_s` says otherwise.",
       }),
-    above: level.optional().meta({
-      description:
-        "For conditions of what devices measure: above which percents or degrees the mean of 15 minutes must be, within bounds.",
-    }),
-    below: level.optional().meta({ description: "The same for `temperature_low` and `signal_low`: below which." }),
+    above: level.optional(),
+    below: level.optional(),
   })
   .superRefine(({ condition, for_s, older_than, ...rule }, context) => {
     const { level: limits }: ConditionDefault = ALERT_CONDITIONS[condition];

@@ -2,7 +2,12 @@ import { expect, it } from "vitest";
 import { channelOf } from "../../../src/console/pages/alerts/channel-fields.ts";
 import { durationText, secondsOf } from "../../../src/console/pages/alerts/duration-text.ts";
 import { describeTimes, fieldsOf, routeOf } from "../../../src/console/pages/alerts/route-fields.ts";
-import { describeRule, ruleFieldsOf, ruleOf } from "../../../src/console/pages/alerts/rule-fields.ts";
+import {
+  describeRule,
+  fieldsOfCondition,
+  ruleFieldsOf,
+  ruleOf,
+} from "../../../src/console/pages/alerts/rule-fields.ts";
 import type { AlertRouteBody, AlertRule } from "../../../src/protocol/api-types.ts";
 import { alertChannelInputSchema } from "../../../src/protocol/alerts/channel.ts";
 import { alertRouteBodySchema, alertRuleSchema } from "../../../src/protocol/alerts/settings.ts";
@@ -64,6 +69,13 @@ it.each([
 ])("a rule that is opened and saved is the same", (rule) => {
   const before = someRule(rule);
   expect(ruleOf(ruleFieldsOf(before))).toEqual(before);
+});
+
+it("a rule about a condition that is off by default turns it on, unless a person says otherwise", () => {
+  const fields = ruleFieldsOf(someRule({ condition: "temperature_high", above: 95 }));
+  const weak = { ...fields, ...fieldsOfCondition("signal_low") };
+  expect(ruleOf(weak)).toEqual({ condition: "signal_low", selector: "*", enabled: true });
+  expect(ruleOf({ ...weak, ...fieldsOfCondition("disk_low") })).toEqual({ condition: "disk_low", selector: "*" });
 });
 
 it("a rule of another condition has no limit of the one before", () => {

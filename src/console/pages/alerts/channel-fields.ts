@@ -4,7 +4,7 @@ export type ChannelKind = AlertChannel["kind"];
 
 /** Kinds of channels, with what their address is. */
 export const CHANNEL_KINDS: Readonly<Record<ChannelKind, { readonly label: string; readonly hint: string }>> = {
-  email: { label: "Email", hint: "Sent by the server that `mail` of the service's configuration names." },
+  email: { label: "Email", hint: "Sent by the server that “mail” in the service's configuration names." },
   webhook: { label: "Webhook", hint: "Gets JSON, signed by the Standard Webhooks specification." },
   slack: { label: "Slack", hint: "Address of an incoming webhook of Slack, or of what takes its format." },
   teams: { label: "Microsoft Teams", hint: "Address of a workflow that posts what it gets to a channel." },

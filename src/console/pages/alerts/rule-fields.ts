@@ -54,6 +54,11 @@ export function ruleFieldsOf(rule: AlertRule): RuleFields {
   };
 }
 
+/** Returns what the choice of another condition changes. A rule about one that is off by default is to turn it on. */
+export function fieldsOfCondition(condition: AlertCondition): Pick<RuleFields, "condition" | "enabled" | "limit"> {
+  return { condition, enabled: ALERT_CONDITIONS[condition].enabled ? "" : "on", limit: "" };
+}
+
 /** Returns the rule as the API takes it. */
 export function ruleOf({ condition, selector, enabled, severity, forS, limit, olderThan }: RuleFields): AlertRule {
   const seconds = secondsOf(forS);

@@ -18,7 +18,7 @@ import { FailureNote } from "../../parts/failure-note.tsx";
 import { toFailure } from "../../api/failure.ts";
 import classes from "./alerts.module.css";
 import { DurationField } from "./duration-field.tsx";
-import { describeRule, type RuleFields, ruleFieldsOf, ruleOf, unitOf } from "./rule-fields.ts";
+import { describeRule, type RuleFields, fieldsOfCondition, ruleFieldsOf, ruleOf, unitOf } from "./rule-fields.ts";
 import { type ReadSettings, useChangeSettings } from "./settings-data.ts";
 
 type Row = AlertRule & { readonly index: number };
@@ -152,7 +152,7 @@ function RuleForm({ read, index, onSaved }: FormProps): ReactNode {
         label="Condition"
         data={ALERT_CONDITION_NAMES.map((value) => ({ value, label: conditionTitle(value) }))}
         value={fields.condition}
-        onChange={({ currentTarget }) => set({ condition: currentTarget.value as AlertCondition, limit: "" })}
+        onChange={({ currentTarget }) => set(fieldsOfCondition(currentTarget.value as AlertCondition))}
       />
       <TextInput
         label="Assets"
