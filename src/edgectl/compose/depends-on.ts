@@ -23,7 +23,12 @@ export const convertDependsOn: Converter = (value, service, file) => {
     const condition = conditionOf(fields.get("condition"));
     const isRequired = fields.get("required")?.boolean() ?? true;
     if (fields.get("restart")?.boolean() && !followsNetwork(service, name, file)) {
-      fields.get("restart")?.refuse("is not supported: an update of an app leaves the others running.", "Remove it.");
+      fields
+        .get("restart")
+        ?.refuse(
+          "is not supported: an update of an app leaves the others running.",
+          `Remove it, and restart this service after updates of ${name} if it does not connect again by itself.`,
+        );
     }
     if (!isRequired && !file.services.has(name)) item.note("is not applied, and not required.");
     else if (condition !== undefined) add(name, condition, item, service, file);

@@ -1,5 +1,6 @@
 import { posix } from "node:path";
 import {
+  type DirectoryEntry,
   isArchivePath,
   MAX_DIRECTORY_ENTRIES,
   readDirectoryArchive,
@@ -190,7 +191,7 @@ function appendFiles(
 
 /**
  * Takes the directories of an app apart that cannot be mounted as a whole: those with another mount of the app inside, which
- * would need a place in them, and those with files of the engine.
+ * would need a place in them, and those with files of the engine. Directories in them without any stay whole.
  */
 export function finishDirectories(service: ServiceDraft): void {
   const {
@@ -208,22 +209,40 @@ export function finishDirectories(service: ServiceDraft): void {
   if (drafts.every(({ file }) => isWhole(file))) return;
   service.unset("files");
   for (const { file, place } of drafts) {
-    for (const part of isWhole(file) ? [file] : filesOf(file)) service.append("files", part, place);
+    for (const part of isWhole(file) ? [file] : partsOf(file, targets)) service.append("files", part, place);
   }
   if (service.lengthOf("files") <= MAX_APP_FILES) return;
   const apart = drafts.filter(({ file }) => !isWhole(file)).map(({ file }) => file.target);
   service.value.refuse(
-    `has mounts, or files of the engine, inside of ${apart.join(" and ")}, whose files then come one by one: at most ${MAX_APP_FILES} with an app.`,
+    `has mounts, or files of the engine, inside of ${apart.join(" and ")}, whose files and directories beside them then come one by one: at most ${MAX_APP_FILES} with an app.`,
     TOO_MUCH,
   );
 }
 
-function filesOf(directory: AppFile): AppFile[] {
-  return readDirectoryArchive(contentOf(directory)).flatMap(({ path, mode, content }) => {
-    if (!content) return [];
-    const target = posix.join(directory.target, path);
-    return [{ target, ...contentFields(Buffer.from(content)), ...(mode !== 0o444 && { mode: octal(mode) }) }];
-  });
+/** Returns the largest parts of a directory that have nothing inside, but for what another mount hides. */
+function partsOf(directory: AppFile, targets: readonly string[]): AppFile[] {
+  const others = targets.map((target) => posix.normalize(target)).filter((target) => target !== directory.target);
+  const whole = new Map<string, DirectoryEntry[]>();
+  const parts: AppFile[] = [];
+  for (const { path, mode, content } of readDirectoryArchive(contentOf(directory))) {
+    const above = path.split("/").map((_, index, names) => names.slice(0, index + 1).join("/"));
+    const isHidden = above.some((each) => others.includes(posix.join(directory.target, each)));
+    if (!content || isHidden) continue;
+    const part = above.slice(0, -1).find((each) => isDirectoryTarget(posix.join(directory.target, each), targets));
+    if (part === undefined) {
+      const target = posix.join(directory.target, path);
+      parts.push({ target, ...contentFields(Buffer.from(content)), ...(mode !== 0o444 && { mode: octal(mode) }) });
+    } else {
+      const entries = whole.get(part) ?? [];
+      whole.set(part, entries);
+      entries.push({ path: posix.relative(part, path), mode, content });
+    }
+  }
+  for (const [part, entries] of whole) {
+    const target = posix.join(directory.target, part);
+    parts.push({ target, directory: true, ...contentFields(writeDirectoryArchive(entries)) });
+  }
+  return parts;
 }
 
 /** `undefined`: one of them has gone since the directory was read. */

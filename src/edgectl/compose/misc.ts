@@ -143,7 +143,6 @@ export function finishPull(service: ServiceDraft): void {
 /** As long as no other image can come in the place of the one that is meant. */
 const PULL_ADVICE: Readonly<Record<string, string>> = {
   never: "Use missing, and name the image with its digest (NAME@sha256:…): no other one can come in its place.",
-  build: "Push the image, and use missing.",
 };
 
 const PULL: Readonly<Record<string, string>> = { always: "always", missing: "missing", if_not_present: "missing" };
@@ -151,7 +150,10 @@ const PULL: Readonly<Record<string, string>> = { always: "always", missing: "mis
 export const convertPullPolicy: Converter = (value, service) => {
   const policy = value.text();
   if (policy === undefined) return;
-  if (Object.hasOwn(PULL, policy)) service.set("pull", PULL[policy], value.place);
+  if (policy === "build" && service.value.fields().has("build")) {
+    service.set("pull", "always", value.place);
+    value.note("builds nothing here: the registry is asked for what was pushed there last.");
+  } else if (Object.hasOwn(PULL, policy)) service.set("pull", PULL[policy], value.place);
   else value.refuse(`${policy} is not supported.`, PULL_ADVICE[policy] ?? "Use missing or always.");
 };
 

@@ -1,8 +1,7 @@
 import { posix } from "node:path";
-import { isDeepStrictEqual } from "node:util";
 import { loadDocument } from "../documents/load.ts";
 import type { LocalFiles } from "../documents/local-files.ts";
-import { type DocumentNode, type MapEntry, type MapNode, toJson, valueOf } from "../documents/node.ts";
+import { type DocumentNode, type MapEntry, type MapNode, valueOf } from "../documents/node.ts";
 import type { Problems } from "../documents/problems.ts";
 import { Value } from "../documents/value.ts";
 import { MAX_ENV_FILE_BYTES, parseEnvFile } from "./env-file.ts";
@@ -146,7 +145,7 @@ class ProjectFiles {
     return (name) => setting.lookup(name) ?? values.get(name);
   }
 
-  /** Adds what an included file has. As in compose, it cannot be changed by the file that includes it. */
+  /** Adds what an included file has. As in compose, what the file that includes it says of the same takes precedence. */
   #import(document: MapNode, included: DocumentNode, item: Value): MapNode {
     return SECTIONS.reduce((result: MapNode, section) => {
       const added = valueOf(included, section);
@@ -154,11 +153,9 @@ class ProjectFiles {
       const own = valueOf(result, section);
       const entries = new Map(own?.kind === "map" ? own.entries.map((entry) => [entry.key, entry]) : []);
       for (const entry of added.entries) {
-        const same = entries.get(entry.key);
-        if (!same) entries.set(entry.key, entry);
-        else if (!isDeepStrictEqual(toJson(same.value), toJson(entry.value))) {
-          item.refuse(`has ${section}.${entry.key}, which this file has too, and differently.`, "Rename one of them.");
-        }
+        const own = entries.get(entry.key);
+        const merged = own && this.#override(section, entry, own, item);
+        entries.set(entry.key, own && merged ? { ...own, value: merged } : entry);
       }
       return withEntry(result, section, {
         kind: "map",
@@ -166,6 +163,15 @@ class ProjectFiles {
         entries: [...entries.values()],
       });
     }, document);
+  }
+
+  /** Merges what two files have under one name. */
+  #override(section: string, earlier: MapEntry, later: MapEntry, { place }: Value): DocumentNode | undefined {
+    const [one, other] = [earlier, later].map((entry) =>
+      mapOf(place, [{ key: section, place, value: mapOf(place, [entry]) }]),
+    ) as [MapNode, MapNode];
+    const merged = valueOf(this.merge([one, other], place), section);
+    return merged && valueOf(merged, later.key);
   }
 
   /** Reads another file of the project. `undefined`: its problems were added. */
@@ -287,6 +293,10 @@ function withoutMissingImage(service: MapNode): MapNode {
   if (valueOf(service, "image")) return service;
   const { place } = service;
   return withEntry(service, "image", { kind: "scalar", place, value: "", source: "", isRefused: true });
+}
+
+function mapOf(place: MapNode["place"], entries: readonly MapEntry[]): MapNode {
+  return { kind: "map", place, entries };
 }
 
 function withEntry(map: MapNode, key: string, value: DocumentNode): MapNode {

@@ -77,7 +77,15 @@ function shortMount(value: Value, service: ServiceDraft, file: ComposeFile): voi
       value.note(`has the mode ${mode}: the agent relabels no files, which matters on a device with SELinux only.`);
     else if (mode !== "rw") value.refuse(`has the mode ${mode}, which is not supported.`);
   }
-  mount(value, { source, target, isReadonly, isEmpty }, service, file);
+  mount(value, { source: fromHere(source, value, file), target, isReadonly, isEmpty }, service, file);
+}
+
+/** A path that begins with the directory of the shell is on this machine, as one that is relative. */
+function fromHere(source: string, { inserted }: Value, { local }: ComposeFile): string {
+  const here = inserted.get("PWD");
+  if (!here || !`${source}/`.startsWith(`${here}/`)) return source;
+  const path = local.fromHere(source);
+  return path.startsWith("..") ? path : `./${path}`;
 }
 
 const LONG_KEYS = ["type", "source", "target", "read_only", "bind", "volume", "tmpfs", "consistency"];
@@ -86,7 +94,8 @@ function longMount(value: Value, service: ServiceDraft, file: ComposeFile): void
   const fields = value.fields();
   refuseUnknown(fields, LONG_KEYS);
   fields.get("consistency")?.note("has no effect here.");
-  const [type, source, target] = ["type", "source", "target"].map((key) => fields.get(key)?.text());
+  const [type, written, target] = ["type", "source", "target"].map((key) => fields.get(key)?.text());
+  const source = written && fromHere(written, fields.get("source") ?? value, file);
   if (target === undefined) {
     value.refuse("needs `target`.");
     return;

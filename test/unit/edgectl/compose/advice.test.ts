@@ -79,8 +79,6 @@ const BRINGS: readonly string[] = [
   "Give each copy a service.",
   "Give each service one of its own, or none.",
   "Name the image with \\`image: ${name}\\`, or all of them with --build-registry, and push it: ${commands(value, service.name, name)}",
-  "Push the image, and use missing.",
-  "Rename one of them.",
   "Rename that one.",
   "Split it.",
   "Write `external: true` in both, or in neither.",
@@ -88,7 +86,11 @@ const BRINGS: readonly string[] = [
 ];
 
 /** Something is lost that is neither isolation, nor traffic, nor data. */
-const LESS: readonly string[] = ["Remove it, or let the program of the service send its log itself.", "Remove it."];
+const LESS: readonly string[] = [
+  "Remove it, and restart this service after updates of ${name} if it does not connect again by itself.",
+  "Remove it, or let the program of the service send its log itself.",
+  "Remove it.",
+];
 
 /** Words of what an advice must never bring about, and the advices that may have them. */
 const DANGEROUS: readonly (readonly [RegExp, readonly string[]])[] = [

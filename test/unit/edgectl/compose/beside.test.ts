@@ -61,19 +61,24 @@ describe("files beside the compose file", () => {
     ["a file of the app is inside", "['./conf:/etc/app:ro', './a.conf:/etc/app/a.conf:ro']", {}],
     ["a file in it is not for all", "['./conf:/etc/app:ro']", { "conf/b.conf": 0o640 }],
     ["the engine has files in it", "['./conf:/etc:ro']", {}],
-  ])("a relative directory comes file by file where %s", (_what, volumes, modes) => {
+  ])("a relative directory comes in parts where %s", (_what, volumes, modes) => {
     const { apps, problems } = convertWeb(`volumes: ${volumes}`, "volumes: {data: }", { files: FILES, modes });
     expect(problems).toEqual([]);
     const files = apps["web"]?.["files"] as readonly { readonly target: string }[];
-    expect(files).toEqual(
+    const inParts = files.some(({ target }) => /\/sub$/.test(target));
+    const sub = inParts
+      ? {
+          target: expect.stringMatching(/^\/etc(\/app)?\/sub$/) as string,
+          directory: { "c.bin": "444 \0\u0001\u00ff" },
+        }
+      : { target: "/etc/app/sub/c.bin", content_base64: "AAH/" };
+    expect(withListedDirectories(files)).toEqual(
       expect.arrayContaining([
         expect.objectContaining({ target: expect.stringMatching(/^\/etc(\/app)?\/b\.conf$/) as string, content: "b" }),
-        expect.objectContaining({
-          target: expect.stringMatching(/^\/etc(\/app)?\/sub\/c\.bin$/) as string,
-          content_base64: "AAH/",
-        }),
+        expect.objectContaining(sub),
       ]),
     );
+    expect(inParts).toBe(/a\.conf:|conf:\/etc:/.test(volumes));
   });
 
   test("a home directory is a volume where it is missing or empty, and refused where it has files", () => {
@@ -99,7 +104,9 @@ describe("files beside the compose file", () => {
     expect(convertWeb(directory, "", { files: many(500, 4096) }).problems).toEqual([]);
     expect(convertWeb(directory, "", { files: many(4096) }).problems.join()).toContain("more than 4096");
     const inner = convertWeb("volumes: ['./d:/d:ro', 'data:/d/data']", "volumes: {data: }", { files: many(65) });
-    expect(inner.problems.join()).toContain("inside of /d, whose files then come one by one: at most 64");
+    expect(inner.problems.join()).toContain(
+      "inside of /d, whose files and directories beside them then come one by one",
+    );
     const [name = ""] = Object.keys(many(1));
     const some = convertWeb(directory, "", { files: many(65), modes: { [name]: 0o600 } });
     expect(some.problems).toEqual([expect.stringContaining("some of which others may not read")]);
@@ -107,6 +114,40 @@ describe("files beside the compose file", () => {
     expect(convertWeb(directory, "", { files: many(2, half + 1) }).problems.join()).toContain("2 files, 16385 KiB");
     const large = convertWeb("volumes: ['./f:/f:ro']", "", { files: { f: "x".repeat(2 * half + 1) } });
     expect(large.problems.join()).toContain("16385 KiB: at most 16 MiB");
+  });
+
+  test("of a directory with another mount inside, those beside it come whole, and what it hides does not come", () => {
+    const files = {
+      ...Object.fromEntries(Object.entries(many(100)).map(([name, content]) => [`app/src/${name}`, content])),
+      "app/package.json": "{}",
+      "app/modules/hidden.js": "x",
+      "app/lib/own/a.js": "a",
+      "app/lib/mounted/hidden.js": "x",
+      "other.js": "other",
+    };
+    const lines = "volumes: ['./app:/app', '/app/modules', 'data:/app/lib/mounted', './other.js:/app/lib/other.js']";
+    const { apps, problems } = convertWeb(lines, "volumes: {data: }", { files });
+    expect(problems).toEqual([]);
+    const written = apps["web"]?.["files"] as readonly { readonly target: string; readonly directory?: boolean }[];
+    expect(written.map(({ target, directory = false }) => [target, directory])).toEqual([
+      ["/app/package.json", false],
+      ["/app/lib/own", true],
+      ["/app/src", true],
+      ["/app/lib/other.js", false],
+    ]);
+  });
+
+  test("a path that begins with the directory of the shell is beside the file", () => {
+    const inputs = { files: { "conf/a.conf": "x" }, env: { PWD: "/home/project" } };
+    const lines =
+      "volumes: ['${PWD}/conf/a.conf:/a.conf', '$PWD/data:/data', {type: bind, source: '${PWD}/conf/a.conf', target: /b}]";
+    const { apps, problems } = convertWeb(lines, "", inputs);
+    expect(problems).toEqual([]);
+    expect(apps["web"]).toMatchObject({ files: [{ target: "/a.conf" }, { target: "/b" }] });
+    const relative = convertWeb("volumes: ['./data:/data']", "", inputs);
+    expect(apps["web"]?.["volumes"]).toEqual(relative.apps["web"]?.["volumes"]);
+    const elsewhere = convertWeb("volumes: ['/home/project/conf/a.conf:/a']", "", inputs);
+    expect(elsewhere.apps["web"]?.["volumes"]).toMatchObject([{ local: "/home/project/conf/a.conf" }]);
   });
 
   test("configurations and secrets are files", () => {

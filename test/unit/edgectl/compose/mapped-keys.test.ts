@@ -243,6 +243,7 @@ describe("what a service's keys become", () => {
     ["deploy: {restart_policy: {condition: any}}\nrestart: 'no'", { restart_policy: "no" }],
     ["gpus: all", { gpus: "all" }],
     ["pull_policy: always", { pull: "always" }],
+    ["pull_policy: build\nbuild: .", { pull: "always" }],
     ["pull_policy: if_not_present", { pull: "missing" }],
     ["x-anything: {a: [1]}", {}],
   ])("%s", (lines, expected) => {

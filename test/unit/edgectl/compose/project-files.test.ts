@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { convert } from "../../../support/edgectl/compose.ts";
+import { convert, variables } from "../../../support/edgectl/compose.ts";
 
 const WEB = "services:\n  web:\n    image: web:1\n    restart: always\n";
 
@@ -198,6 +198,22 @@ describe("include", () => {
     });
   });
 
+  test("what this file, or one that is included before, says of the same takes precedence", () => {
+    const files = {
+      "a.yaml": "services: {web: {image: 'a:1', user: a, environment: {A: a, B: a}}, db: {image: 'db:1', user: a}}",
+      "b.yaml": "services: {db: {image: 'db:2', user: b, hostname: b}}\nnetworks: {front: {internal: true, name: b}}",
+    };
+    const own =
+      "services: {web: {image: 'web:1', environment: {B: own}, networks: [front]}}\nnetworks: {front: {name: own}}";
+    const { apps, problems } = convert(`include: [a.yaml, b.yaml]\n${own}`, { files });
+    expect(problems).toEqual([]);
+    expect(apps).toMatchObject({
+      web: { image: "web:1", user: "a", networks: ["own"], internal_networks: ["own"] },
+      db: { image: "db:1", user: "a", hostname: "b" },
+    });
+    expect(apps["web"]?.["environments"]).toEqual(variables({ A: "a", B: "own" }));
+  });
+
   test("the variables of this file take precedence, and another file may be merged with the included one", () => {
     const files = {
       "a/one.yaml": "services: {db: {restart: always, image: 'db:$TAG'}}",
@@ -211,7 +227,6 @@ describe("include", () => {
 
   test.each<[string, string, Readonly<Record<string, string>>]>([
     ["which includes this file", "include: [a.yaml]", { "a.yaml": "include: [b.yaml]", "b.yaml": "include: [a.yaml]" }],
-    ["services.web, which this file has too", "include: [a.yaml]", { "a.yaml": "services: {web: {image: other}}" }],
     ["which is not a file here", "include: [none.yaml]", {}],
     ["larger than 1024 KiB", "include: [a.yaml]", { "a.yaml": `a: ${"x".repeat(1024 * 1024)}` }],
     ["on the network", "include: ['oci://registry/x']", {}],

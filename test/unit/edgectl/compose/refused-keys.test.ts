@@ -79,6 +79,7 @@ describe("what a service cannot have is refused by line", () => {
     ["shm_size: much", "must be a size"],
     ["stop_grace_period: 1.5s", "whole seconds"],
     ["pull_policy: daily", "daily"],
+    ["pull_policy: build", "build is not supported"],
     ["gpus: 2", "must be all"],
     ["deploy: {resources: {reservations: {devices: [{count: 1, capabilities: [gpu]}]}}}", "device_ids"],
     ["privileged: perhaps", "true or false"],
