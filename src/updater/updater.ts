@@ -75,6 +75,8 @@ function confirm(releases: Releases, version: string): string {
   // Asked again, after a kill before the answer.
   if (trial === undefined && current === version) return version;
   if (trial?.version !== version) throw new ReleaseError("not_on_trial", `release ${version} is not on trial`);
+  // Root has counted no start: who asks is another process of the agent's user.
+  if (trial.starts === 0) throw new ReleaseError("not_on_trial", `release ${version} has not been started yet`);
   releases.confirmTrial(version);
   return version;
 }

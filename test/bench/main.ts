@@ -5,6 +5,7 @@ import { parseArgs } from "node:util";
 import { readModules } from "../../scripts/test/modules.ts";
 import { prepare } from "../../scripts/test/run.ts";
 import { BENCHMARK_RESULTS, BENCHMARK_TABLES, parseBenchmarkResults } from "../../scripts/docs/benchmark-tables.ts";
+import { agentAway } from "./agent-updates/agent-away.ts";
 import { agentBroken } from "./agent-updates/agent-broken.ts";
 import { agentFleet } from "./agent-updates/agent-fleet.ts";
 import { agentOlder } from "./agent-updates/agent-older.ts";
@@ -24,6 +25,7 @@ import { describeMachine } from "./machine.ts";
 import { recovery } from "./recovery.ts";
 import type { Bench, BenchResult } from "./result.ts";
 import { returnOfAFleet } from "./return-of-a-fleet.ts";
+import { agentRollout } from "./service/agent-rollout.ts";
 import { alertOutage } from "./service/alert-outage.ts";
 import { assetList } from "./service/asset-list.ts";
 import { assetRead } from "./service/asset-read.ts";
@@ -82,6 +84,8 @@ const BENCHES: readonly Bench[] = [
   agentFleet,
   agentOlder,
   agentBroken,
+  agentAway,
+  agentRollout,
 ];
 const FOLDER = "bench-results";
 

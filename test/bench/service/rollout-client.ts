@@ -5,7 +5,7 @@ import type { Service } from "./service.ts";
 const FLEET = "bench";
 const POLL_MS = 250;
 
-/** One fleet with one app over all assets, through the API. */
+/** One fleet over all assets, with one app or a release of the agent, through the API. */
 export class RolloutClient {
   readonly #url: string;
   readonly #apiKey: string;
@@ -15,8 +15,8 @@ export class RolloutClient {
     this.#apiKey = apiKey;
   }
 
-  async createFleet(selector: string, maxParallel: number): Promise<void> {
-    const strategy = { soak_s: 0, max_parallel: maxParallel };
+  async createFleet(selector: string, maxParallel: number, waves: readonly object[] = []): Promise<void> {
+    const strategy = { soak_s: 0, max_parallel: maxParallel, ...(waves.length > 0 && { waves }) };
     await this.#post("", { name: FLEET, selector, apps: ["kiosk"], strategy });
   }
 
@@ -24,7 +24,16 @@ export class RolloutClient {
   async draft(): Promise<string> {
     const digest = crypto.getRandomValues(Buffer.alloc(32)).toString("hex");
     const app = { name: "kiosk", image: `registry.example/team/kiosk@sha256:${digest}` };
-    await this.#post(`/${FLEET}/revisions`, { apps: [{ app }] });
+    return await this.#draft({ apps: [{ app }] });
+  }
+
+  /** The same, of a revision with a release of the agent and no app. */
+  async draftAgent(version: string): Promise<string> {
+    return await this.#draft({ apps: [], agent: { version } });
+  }
+
+  async #draft(revision: object): Promise<string> {
+    await this.#post(`/${FLEET}/revisions`, revision);
     return ((await this.#post(`/${FLEET}/rollouts`, { start: false })) as RolloutBody).id;
   }
 

@@ -13,6 +13,8 @@ export interface SimulatedFleet extends AsyncDisposable {
   returnedAt(): Promise<readonly number[]>;
   /** Time of day at which devices received groups of apps since this was last called, in milliseconds. */
   appliedAt(): Promise<readonly number[]>;
+  /** Bytes of each release of the agent that a device has fetched since this was last called. */
+  updateBytes(): Promise<readonly number[]>;
 }
 
 /**
@@ -32,6 +34,7 @@ export function startFleet(tokens: readonly string[], processes: number, returns
     disconnect: () => each((part) => part.disconnect()),
     returnedAt: async () => (await Promise.all(parts.map((part) => part.returnedAt()))).flat(),
     appliedAt: async () => (await Promise.all(parts.map((part) => part.appliedAt()))).flat(),
+    updateBytes: async () => (await Promise.all(parts.map((part) => part.updateBytes()))).flat(),
     [Symbol.asyncDispose]: () => each((part) => part.stop()),
   };
 }
@@ -41,6 +44,7 @@ interface Part {
   disconnect(): Promise<void>;
   returnedAt(): Promise<readonly number[]>;
   appliedAt(): Promise<readonly number[]>;
+  updateBytes(): Promise<readonly number[]>;
   stop(): Promise<void>;
 }
 
@@ -66,6 +70,7 @@ function startPart(tokens: readonly string[], returns: boolean): Part {
     disconnect: () => reach({ type: "disconnect" }, 0),
     returnedAt: async () => (await order({ type: "count" })).returnedAt,
     appliedAt: async () => (await order({ type: "count" })).appliedAt,
+    updateBytes: async () => (await order({ type: "count" })).updateBytes,
     async stop() {
       child.kill();
       await ended;

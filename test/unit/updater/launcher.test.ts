@@ -60,7 +60,8 @@ describe("the launcher and release-trial, as the package has them", () => {
     await rig.script("release-trial", "tick");
     expect(rig.state.setAside).toEqual(new Map([["1.1.0", { attempt: 1, reason: "unconfirmed" }]]));
     await rig.script("release-trial", "apply");
-    expect(systemctl()).toEqual(["--no-block stop edge-agent-trial.timer", "--no-block restart edge-agent.service"]);
+    // In this order: after a kill in between, the next tick restarts the service.
+    expect(systemctl()).toEqual(["--no-block restart edge-agent.service", "--no-block stop edge-agent-trial.timer"]);
     expect(await rig.start()).toBe("package");
   });
 
@@ -124,6 +125,7 @@ describe("the launcher and release-trial, as the package has them", () => {
 
   it("a package that is as new as the releases takes over", async () => {
     await onTrial("1.1.0");
+    await rig.start();
     await rig.confirm("1.1.0");
     const { Releases } = await import("../../../src/updater/releases.ts");
     const { nodeDisk } = await import("../../../src/updater/disk.ts");
@@ -134,8 +136,11 @@ describe("the launcher and release-trial, as the package has them", () => {
     expect(await rig.start()).toBe("package");
   });
 
-  it("only the version on trial can confirm, and again after a lost answer", async () => {
+  it("only the version on trial can confirm, once it has been started, and again after a lost answer", async () => {
     await onTrial("1.1.0");
+    // Anyone with the agent's user can ask before the version has run at all.
+    expect(await rig.confirm("1.1.0")).toMatchObject({ ok: false, code: "not_on_trial" });
+    expect(await rig.start()).toBe("1.1.0");
     expect(await rig.confirm("1.2.0")).toMatchObject({ ok: false, code: "not_on_trial" });
     expect(await rig.confirm("1.1.0")).toMatchObject({ ok: true });
     expect(await rig.confirm("1.1.0")).toMatchObject({ ok: true });

@@ -54,10 +54,12 @@ describe("layers and keys of a release", () => {
     // Signed by the package's key, and bringing another one in its place.
     expect(await rig.install(NEXT, { keys: [next.publicKey] })).toMatchObject({ ok: true });
     expect(await rig.install("1.2.0", { key: next.privateKey })).toMatchObject({ code: "untrusted_key" });
+    await rig.start();
     expect(await rig.confirm(NEXT)).toMatchObject({ ok: true });
     for (const key of [rig.key, foreign.privateKey])
       expect(await rig.install("1.2.0", { key })).toMatchObject({ code: "untrusted_key" });
     expect(await rig.install("1.2.0", { key: next.privateKey, keys: [next.publicKey] })).toMatchObject({ ok: true });
+    await rig.start();
     expect(await rig.confirm("1.2.0")).toMatchObject({ ok: true });
     // A newer package brings its own.
     new Releases(rig.path("releases"), UNFLUSHED).preferPackage("1.3.0");
@@ -79,6 +81,7 @@ describe("layers and keys of a release", () => {
     for (const version of [NEXT, "1.2.0"]) {
       removeRuntime(await hand(version));
       expect(await rig.handle()).toMatchObject({ ok: true });
+      await rig.start();
       expect(await rig.confirm(version)).toMatchObject({ ok: true });
     }
     for (const name of ["node", "lib/library.so.1"]) {

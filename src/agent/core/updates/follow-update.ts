@@ -55,6 +55,8 @@ export function followUpdate(seen: HandedOver): UpdateCourse {
   }
   // A trial that ended before it was seen has left its mark all the same.
   const hasBegun = attempt > 0 || (answer?.ok === true && setAside !== undefined);
+  // The version that is left sees that first. It is the version before that says so, once it runs.
+  if (hasBegun && running === version && pin !== version) return { kind: "wait" };
   if (hasBegun && setAside && setAside.attempt >= attempt) {
     return isTriedAgain(setAside) && !isCancelled ? { kind: "tried_again" } : { kind: "back", reason: setAside.reason };
   }

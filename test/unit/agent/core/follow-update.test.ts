@@ -54,6 +54,16 @@ describe("what becomes of an update after the release was handed over", () => {
       { attempt: 3, setAside: { attempt: 3, reason: "unconfirmed" } },
       { kind: "back", reason: "unconfirmed" },
     ],
+    [
+      "its trial is over, and the restart into the version before is to come",
+      { attempt: 1, running: "1.1.0", setAside: { attempt: 1, reason: "unconfirmed" } },
+      { kind: "wait" },
+    ],
+    [
+      "it is set aside, and a person has pinned it",
+      { attempt: 1, running: "1.1.0", pin: "1.1.0", setAside: { attempt: 1, reason: "crashed" } },
+      { kind: "back", reason: "crashed" },
+    ],
     ["the package has replaced it", { attempt: 1 }, { kind: "back", reason: "replaced" }],
     // What an earlier update has left says nothing about this one.
     ["it was set aside before this update", { setAside: { attempt: 2, reason: "crashed" } }, { kind: "wait" }],

@@ -81,6 +81,7 @@ describe("the agent on trial", () => {
   };
   const onTrial = async (): Promise<void> => {
     expect(await rig.install(VERSION)).toMatchObject({ ok: true });
+    await rig.start();
     writeFileSync(program, "");
     rig.ask({ action: "install" });
   };
