@@ -2,8 +2,11 @@
 const RESOLVED = /^#\/components\/(parameters|responses|headers|examples)\/([^/]+)$/;
 
 interface Document {
-  readonly paths: unknown;
+  readonly paths: object;
   readonly components: object;
+}
+interface Item {
+  readonly parameters?: readonly unknown[];
 }
 
 /** Puts each shared parameter, response, header and example of an OpenAPI document in its places. */
@@ -16,5 +19,15 @@ export function resolveComponents<T extends Document>(document: T): T {
     if (name !== "") return resolve(components[kind]?.[name]);
     return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, resolve(child)]));
   };
-  return { ...document, paths: resolve(document.paths) };
+  const items = Object.entries(resolve(document.paths) as Readonly<Record<string, Item>>);
+  return { ...document, paths: Object.fromEntries(items.map(([path, item]) => [path, withParameters(item)])) };
+}
+
+/** Gives each operation of a path the parameters of the path. */
+function withParameters({ parameters: shared = [], ...operations }: Item): object {
+  const own = Object.entries(operations as Readonly<Record<string, Item>>).map(([method, operation]) => [
+    method,
+    { ...operation, parameters: [...shared, ...(operation.parameters ?? [])] },
+  ]);
+  return Object.fromEntries(own) as object;
 }

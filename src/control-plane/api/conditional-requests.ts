@@ -4,7 +4,7 @@ import { z } from "zod";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import type { Precondition } from "../store/precondition.ts";
 import type { Api } from "./context.ts";
-import { type DocumentedResponse, ENTITY_TAG_HEADERS } from "./docs/responses.ts";
+import { type DocumentedResponse, ENTITY_TAG_HEADERS, withHeaders } from "./docs/responses.ts";
 
 /*
  * Entity tags. That of a resource which clients change has two parts, `"state.representation"`: a hash of what changes of clients
@@ -186,12 +186,10 @@ export function tagReads(api: Api): void {
       route.schema = {
         ...schema,
         headers: headers.extend({ "if-none-match": IF_NONE_MATCH }),
-        response: { ...responses, 200: withTag(responses[200]), 304: NOT_MODIFIED },
+        response: { ...responses, 304: NOT_MODIFIED },
       };
     } else if (responses[412] !== undefined) {
-      const tagged = Object.entries(responses).filter(([status]) => status === "200" || status === "412");
-      const withTags = tagged.map(([status, response]) => [status, withTag(response)] as const);
-      route.schema = { ...schema, response: { ...responses, ...Object.fromEntries(withTags) } };
+      route.schema = { ...schema, response: withHeaders(responses, 412, ENTITY_TAG_HEADERS) };
     }
   });
   api.addHook("preSerialization", hashBody);
@@ -204,10 +202,6 @@ const NOT_MODIFIED = z.undefined().meta({ description: "The client has it alread
 function isJson(response: DocumentedResponse | undefined): response is DocumentedResponse {
   const types = Object.keys(response?.content ?? {});
   return types.includes("application/json") && !types.includes("application/x-ndjson");
-}
-
-function withTag(response: DocumentedResponse): DocumentedResponse {
-  return { ...response, headers: { ...response.headers, ...ENTITY_TAG_HEADERS } };
 }
 
 function isRead({ method }: FastifyRequest): boolean {

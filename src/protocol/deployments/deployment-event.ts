@@ -77,36 +77,38 @@ export const deploymentEventSchema = z
   .meta({
     id: "DeploymentEvent",
     description: "One event of a deployment.",
-    examples: [
-      {
-        status: "Running",
-        message: "Deployment received.",
-        step: "received",
-        deployment_id: "dep_01KAN9BZ5V3S0Y4M6T8R2X7Q1C",
-        seq: 1,
-        timestamp: 1_795_178_868,
-      },
-      {
-        status: "Running",
-        message: "Pulling image: 43% (12.3 of 28.5 MB).",
-        step: "pulling",
-        progress: 43,
-        bytes: { done: 12_300_000, total: 28_500_000 },
-        deployment_id: "dep_01KAN9BZ5V3S0Y4M6T8R2X7Q1C",
-        seq: 2,
-        timestamp: 1_795_178_871,
-      },
-      {
-        status: "Success",
-        message: "App node-red is running.",
-        step: "done",
-        deployment_id: "dep_01KAN9BZ5V3S0Y4M6T8R2X7Q1C",
-        seq: 3,
-        timestamp: 1_795_178_880,
-      },
-    ],
   });
 export type DeploymentEvent = z.output<typeof deploymentEventSchema>;
+
+/** The events of a deployment that goes well. */
+export const DEPLOYMENT_EVENT_EXAMPLES: readonly DeploymentEvent[] = [
+  {
+    status: "Running",
+    message: "Deployment received.",
+    step: "received",
+    deployment_id: "dep_01KAN9BZ5V3S0Y4M6T8R2X7Q1C",
+    seq: 1,
+    timestamp: 1_795_178_868,
+  },
+  {
+    status: "Running",
+    message: "Pulling image: 43% (12.3 of 28.5 MB).",
+    step: "pulling",
+    progress: 43,
+    bytes: { done: 12_300_000, total: 28_500_000 },
+    deployment_id: "dep_01KAN9BZ5V3S0Y4M6T8R2X7Q1C",
+    seq: 2,
+    timestamp: 1_795_178_871,
+  },
+  {
+    status: "Success",
+    message: "App node-red is running.",
+    step: "done",
+    deployment_id: "dep_01KAN9BZ5V3S0Y4M6T8R2X7Q1C",
+    seq: 3,
+    timestamp: 1_795_178_880,
+  },
+];
 
 /**
  * One event as the device sends it. `device_seq` rises strictly within a deployment, with gaps where superseded

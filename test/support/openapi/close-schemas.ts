@@ -35,6 +35,9 @@ function close(schema: Schema, isPart = false): Schema {
   if (typeof schema !== "object" || schema === null) return schema;
   const { "x-extensible-enum": values, ...rest } = schema;
   const closed = mapValues(rest, (child, key) => closePart(key, child));
+  // The fields that all alternatives have are in another part.
+  if (isPart && Array.isArray(schema["oneOf"]))
+    Object.assign(closed, { oneOf: (schema["oneOf"] as readonly Schema[]).map((each) => close(each, true)) });
   const isOpen =
     (schema["properties"] ?? schema["allOf"]) !== undefined && schema["additionalProperties"] === undefined;
   return {

@@ -35,7 +35,7 @@ export function streamSamples({ method, url, mediaTypes, body }: SampledOperatio
     '-H "X-API-Key: $KEY"',
     ...(body === undefined
       ? []
-      : ["-H 'Content-Type: application/json'", `-d '${JSON.stringify(body, undefined, 2).replaceAll("'", "'\\''")}'`]),
+      : ["-H 'Content-Type: application/json'", `-d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`]),
   ];
   return [{ lang: "shell", label: "curl", source: lines.join(" \\\n  ") }];
 }

@@ -7,6 +7,7 @@ import type { Api } from "../context.ts";
 import { toHeaderName } from "../headers.ts";
 import { COMMANDS_DESCRIPTION, GENERAL_STREAM_ERRORS } from "./stream.ts";
 import { streamSamples } from "./curl-sample.ts";
+import { nameCommonFields } from "./common-fields.ts";
 import { composeSchemas } from "./compose-schemas.ts";
 import { openResponses } from "./open-responses.ts";
 import { WEBHOOKS } from "./webhooks.ts";
@@ -14,6 +15,7 @@ import { pruneComponents } from "./prune-components.ts";
 import { type DocumentedResponse, ENTITY_TAG_HEADERS, generalErrors, type HeaderSchema } from "./responses.ts";
 import { shareComponents } from "./share-components.ts";
 import { tidySchemas } from "./tidy-schemas.ts";
+import { shareUnionFields } from "./union-fields.ts";
 
 const DESCRIPTION = `Assets with their SIMs, SIM usage, and deployment of container apps to edge devices.
 
@@ -100,10 +102,15 @@ export async function serveOpenApi(api: Api): Promise<void> {
     },
     transform,
     transformObject: (document) =>
-      [openResponses, pruneComponents, tidySchemas, composeSchemas, shareComponents].reduce(
-        (made, step) => step(made),
-        jsonSchemaTransformObject(document as never) as object,
-      ),
+      [
+        openResponses,
+        pruneComponents,
+        tidySchemas,
+        nameCommonFields,
+        composeSchemas,
+        shareUnionFields,
+        shareComponents,
+      ].reduce((made, step) => step(made), jsonSchemaTransformObject(document as never) as object),
   });
   let text: string | undefined;
   api.get("/openapi.json", { schema: { hide: true } }, (_request, reply) => {

@@ -159,9 +159,12 @@ function errorResponse(codes: readonly ErrorCode[]): DocumentedResponse {
   return response;
 }
 
-/** The description only names the codes: their messages are in the examples. */
+/** The description only names the codes: their messages are in the examples, those of general ones in the response `default`. */
 function makeErrorResponse(codes: readonly ErrorCode[]): DocumentedResponse {
-  const examples = codes.map((code) => [code, { value: { code, message: errorEntry(code).message } }] as const);
+  const own = codes.filter((code) => !(code in GENERAL));
+  const examples = (own.length > 0 ? own : codes).map(
+    (code) => [code, { value: { code, message: errorEntry(code).message } }] as const,
+  );
   const headers = Object.assign({}, ...codes.map((code) => ERROR_HEADERS[code])) as Record<string, HeaderSchema>;
   return {
     description: `${codes.map((code) => `\`${code}\``).join(", ")}.`,

@@ -7,8 +7,9 @@ interface Operation extends Fields {
   readonly parameters?: readonly Parameter[];
   readonly responses?: Readonly<Record<string, Response>>;
 }
-interface Parameter {
+interface Parameter extends Fields {
   readonly name: string;
+  readonly schema?: Fields;
 }
 interface Response extends Fields {
   readonly headers?: Fields;
@@ -59,18 +60,23 @@ export function shareComponents(document: object): object {
       })),
     }),
   });
+  const schemas = (components?.["schemas"] ?? {}) as Fields;
+  const withReference = referenceValues(schemas);
   const sharedParameters = new Shared(
     "parameters",
     operations.flatMap(({ operationId, parameters = [] }) =>
-      parameters.map((each): Named => [pascalCase(each.name), each, nameAt(`${operationId}.${each.name}`)]),
+      parameters.map((each): Named => [
+        pascalCase(each.name),
+        withReference(each),
+        nameAt(`${operationId}.${each.name}`),
+      ]),
     ),
   );
-  const schemas = (components?.["schemas"] ?? {}) as Fields;
   const sharedFields = new SharedFields(fieldsOf(schemas), schemas);
   const share = ({ parameters, responses: own = {}, ...operation }: Operation): Operation =>
     ({
       ...operation,
-      ...(parameters && { parameters: parameters.map((each) => sharedParameters.reference(each)) }),
+      ...(parameters && { parameters: parameters.map((each) => sharedParameters.reference(withReference(each))) }),
       responses: mapValues(own, (response) => {
         const reference = sharedResponses.reference(response);
         return reference === response ? inside(response) : reference;
@@ -78,7 +84,7 @@ export function shareComponents(document: object): object {
     }) as Operation;
   return {
     ...rest,
-    paths: mapValues(paths, (methods) => mapValues(methods, share)),
+    paths: mapValues(paths, (methods) => ofPath(mapValues(methods, share))),
     components: {
       ...components,
       schemas: {
@@ -91,6 +97,32 @@ export function shareComponents(document: object): object {
       responses: mapValues(sharedResponses.components, (response) => inside(response as Response)),
     },
   };
+}
+
+/** Lets a parameter refer to the enumeration of a request that it takes a value of. */
+function referenceValues(schemas: Fields): (parameter: Parameter) => Parameter {
+  const enumerations = Object.entries(schemas as Readonly<Record<string, Fields>>).flatMap(([name, schema]) =>
+    "enum" in schema ? [[JSON.stringify(schema["enum"]), name] as const] : [],
+  );
+  const names = new Map(enumerations);
+  return (parameter) => {
+    const name = names.get(JSON.stringify(parameter.schema?.["enum"]));
+    return name === undefined ? parameter : { ...parameter, schema: { $ref: `#/components/schemas/${name}` } };
+  };
+}
+
+/** Says once for a path which parameters all of its operations have: those in it, mostly. */
+function ofPath(operations: Readonly<Record<string, Operation>>): Fields {
+  const all = Object.values(operations).map(({ parameters = [] }) => parameters);
+  const isShared = (parameter: Parameter): boolean =>
+    all.length > 1 && all.every((each) => each.some((other) => JSON.stringify(other) === JSON.stringify(parameter)));
+  const shared = (all[0] ?? []).filter(isShared);
+  if (shared.length === 0) return operations;
+  const own = mapValues(operations, ({ parameters = [], ...operation }) => {
+    const left = parameters.filter((each) => !isShared(each));
+    return { ...operation, ...(left.length > 0 && { parameters: left }) };
+  });
+  return { parameters: shared, ...own };
 }
 
 /** Codes that most operations have: they name a response only if it has no others, and then the first of them does. */

@@ -1,9 +1,10 @@
-import { type DeploymentEvent, deploymentEventSchema } from "../../../protocol/deployments/deployment-event.ts";
-import type { ErrorCode } from "../../../protocol/errors/errors.ts";
-import type { ErrorBody } from "../errors.ts";
+import {
+  DEPLOYMENT_EVENT_EXAMPLES,
+  type DeploymentEvent,
+  deploymentEventSchema,
+} from "../../../protocol/deployments/deployment-event.ts";
+import { type ErrorCode, errorEntry } from "../../../protocol/errors/errors.ts";
 import { type DocumentedResponse, errors, generalErrors, messages } from "./responses.ts";
-
-const EVENTS = deploymentEventSchema.meta()?.["examples"] as readonly DeploymentEvent[];
 
 export const DEPLOYMENT_ID_HEADER = {
   "Deployment-Id": { type: "string", description: "Id of the deployment." },
@@ -29,29 +30,37 @@ function eventStream(description: string): DocumentedResponse {
   return {
     description,
     headers: DEPLOYMENT_ID_HEADER,
-    content: { "text/event-stream": messages(deploymentEventSchema, EVENTS) },
+    content: { "text/event-stream": messages(deploymentEventSchema, DEPLOYMENT_EVENT_EXAMPLES) },
   };
 }
 
 /** The error responses of an endpoint that responds with one `Fail` event, or with JSON if that is asked for. */
 export function streamErrors(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
   const documented = Object.entries(errors(...codes));
-  return Object.fromEntries(documented.map(([status, response]) => [status, asStream(response)]));
+  return Object.fromEntries(documented.map(([status, response]) => [status, asStream(response, [])]));
 }
+
+const REFUSAL: DeploymentEvent = {
+  status: "Fail",
+  message: errorEntry("InvalidRequest").message,
+  deployment_id: "",
+  seq: 1,
+  timestamp: 1_795_178_868,
+  step: "received",
+  code: "InvalidRequest",
+};
 
 /** The response `default` of such an endpoint. Only a request without a valid key is refused with JSON in any case; a repeated one joins. */
-export const GENERAL_STREAM_ERRORS = asStream({
-  ...generalErrors("IdempotencyInProgress", "IdempotencyResponseLost"),
-  description: "As `Error`, but as an event where JSON is not asked for and the key is valid.",
-});
+export const GENERAL_STREAM_ERRORS = asStream(
+  {
+    ...generalErrors("IdempotencyInProgress", "IdempotencyResponseLost"),
+    description: "As `Error`, but as an event where JSON is not asked for and the key is valid.",
+  },
+  [REFUSAL],
+);
 
-function asStream(response: DocumentedResponse): DocumentedResponse {
-  // One of them: the JSON has an example for each code.
-  const [refusal] = Object.values(response.content["application/json"]?.examples ?? {});
-  const body = messages(deploymentEventSchema, refusal ? [toRefusal(refusal.value as ErrorBody)] : []);
+/** @param examples of one refusal, in one place: the JSON has an example for each code */
+function asStream(response: DocumentedResponse, examples: readonly DeploymentEvent[]): DocumentedResponse {
+  const body = examples.length > 0 ? messages(deploymentEventSchema, examples) : { schema: deploymentEventSchema };
   return { ...response, content: { "text/event-stream": body, ...response.content } };
-}
-
-function toRefusal({ code, message }: ErrorBody): DeploymentEvent {
-  return { status: "Fail", message, deployment_id: "", seq: 1, timestamp: 1_795_178_868, step: "received", code };
 }

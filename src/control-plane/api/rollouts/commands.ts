@@ -81,7 +81,7 @@ function rolloutCommand(api: Api, { store, fleets }: ApiContext<"fleets">, comma
         params: rolloutParams,
         querystring: command === "advance" ? advanceQuery : query,
         response: {
-          200: json("The rollout afterwards.", rolloutSchema),
+          200: json("The rollout.", rolloutSchema),
           ...errorsWithBody("FleetNotFound", "RolloutNotFound", "RolloutStateConflict", ...conflicts),
         },
       },
