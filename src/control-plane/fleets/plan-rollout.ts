@@ -27,6 +27,7 @@ import type { Sealer } from "../sealing/sealer.ts";
 import { createId } from "../accounts/secrets.ts";
 import type { Candidate, StoredRevision } from "../store/fleets.ts";
 import type { Store } from "../store/store.ts";
+import { Uploads } from "../uploads/uploads.ts";
 import type { Requester } from "./make-revision.ts";
 import { openContent } from "./revision-content.ts";
 
@@ -35,7 +36,7 @@ const MEMBERS_AT_ONCE = 5_000;
 const MAX_WAITS = 20;
 
 export interface RolloutPlanOptions {
-  readonly store: Pick<Store, "assets" | "fleets" | "rollouts">;
+  readonly store: Pick<Store, "assets" | "fleets" | "rollouts" | "uploads">;
   readonly sealer: Sealer;
   readonly clock: ServiceClock;
 }
@@ -64,7 +65,8 @@ export interface RolloutPlan {
 
 /**
  * Plans a rollout to those who are members now, or returns the plan that the request names, with the members of now. Errors:
- * `RevisionNotFound`; `InvalidRequest` if the revision has no app of the fleet and no agent, or a wave names an asset that is no member;
+ * `RevisionNotFound`; `InvalidRequest` if the revision has no app of the fleet and no agent, or uploads of it have given way to others,
+ * or a wave names an asset that is no member;
  * `PlanNotFound` if it has expired; `RolloutStateConflict` while the fleet goes back.
  */
 export async function planRollout(
@@ -81,6 +83,7 @@ export async function planRollout(
   const { apps, agentVersion } = revision.revision;
   if (agentVersion === undefined && !apps.some(({ name }) => fleet.apps.includes(name)))
     throw invalidRequest([{ path: "revision", reason: `revision ${number} has no app that the fleet owns` }]);
+  await new Uploads(store.uploads, clock).useOfRevision(fleet.id, number);
   const strategy = stored?.strategy ?? updateStrategy(fleet.strategy, request.strategy ?? {});
   const goal = goalOf(fleet.name, number, ownedContent(fleet, openContent(options.sealer, revision)));
   const members = (await listCandidates(options, fleet)).map((each) => toPlannedMember(each, goal, clock.now()));

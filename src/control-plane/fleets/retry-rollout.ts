@@ -1,4 +1,3 @@
-import type { Clock } from "../../lib/clock.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import type { MemberStateName } from "../../protocol/fleets/fleet-member.ts";
 import { isRolloutOver } from "../../protocol/fleets/rollout-over.ts";
@@ -8,7 +7,9 @@ import type { Fleet } from "../core/fleets/fleet.ts";
 import { newRollout, newTarget, type Rollout, type Target } from "../core/fleets/rollout.ts";
 import { startFields, supersede } from "../core/fleets/rollout-commands.ts";
 import { describeCounts } from "../core/fleets/progress.ts";
+import type { ServiceClock } from "../instances/service-clock.ts";
 import type { Store } from "../store/store.ts";
+import { Uploads } from "../uploads/uploads.ts";
 import type { Requester } from "./make-revision.ts";
 import { goingBack } from "./plan-rollout.ts";
 import { rolloutEvent } from "./rollout-events.ts";
@@ -23,8 +24,8 @@ const AS_A_WHOLE: ReadonlySet<MemberStateName> = new Set(["current", "outdated"]
 const MAX_RETRIES = 100;
 
 interface RetryOptions {
-  readonly store: Pick<Store, "fleets" | "rollouts">;
-  readonly clock: Clock;
+  readonly store: Pick<Store, "fleets" | "rollouts" | "uploads">;
+  readonly clock: ServiceClock;
 }
 
 /** What a retry takes, of the assets on which the rollout has failed or was refused. */
@@ -43,13 +44,9 @@ export interface RetryPlan {
 
 /**
  * Says what a retry of a rollout takes. Errors: `RolloutStateConflict` if it is not over, nothing is to be retried, or another rollout
- * goes back; `RevisionNotFound`.
+ * goes back; `RevisionNotFound`; `InvalidRequest` if uploads of the revision have given way to others.
  */
-export async function planRetry(
-  { store }: Pick<RetryOptions, "store">,
-  fleet: Fleet,
-  earlier: Rollout,
-): Promise<RetryPlan> {
+export async function planRetry({ store, clock }: RetryOptions, fleet: Fleet, earlier: Rollout): Promise<RetryPlan> {
   const conflict = (message: string) =>
     new EdgeError("RolloutStateConflict", message, { rollout_id: earlier.id, state: earlier.state });
   if (!isRolloutOver(earlier)) throw conflict("The rollout is not over: what fails in it can be retried afterwards.");
@@ -62,6 +59,7 @@ export async function planRetry(
   if (open?.state === "rolling_back") throw goingBack(open);
   if (!(await store.fleets.findRevision(fleet.id, earlier.revision)))
     throw new EdgeError("RevisionNotFound", undefined, { revision: earlier.revision });
+  await new Uploads(store.uploads, clock).useOfRevision(fleet.id, earlier.revision);
   return { ...plan, superseded: open, underWay: undefined };
 }
 
@@ -75,7 +73,7 @@ export async function retryRollout(
   earlier: Rollout,
   { person, origin }: Requester,
 ): Promise<Rollout> {
-  const { assets, underWay } = await planRetry({ store }, fleet, earlier);
+  const { assets, underWay } = await planRetry({ store, clock }, fleet, earlier);
   if (underWay) return underWay;
   const nowMs = clock.now();
   const id = rolloutId(requestIdOf(fleet.id, undefined, {}), nowMs);

@@ -33,12 +33,28 @@ export interface NewPiece {
   readonly content: Uint8Array;
 }
 
+/** A revision in use that needs uploads, and their bytes. */
+export interface HoldingRevision {
+  readonly fleet: string;
+  readonly revision: number;
+  readonly bytes: number;
+}
+
+/** What an account needs its uploads for, in bytes. One may be counted several times. */
+export interface UploadHolders {
+  /** Those with the most bytes. */
+  readonly revisions: readonly HoldingRevision[];
+  readonly deployments: number;
+  readonly recent: number;
+}
+
 /** `other_size`: the upload was begun with another number of bytes. */
 export type AddPieceResult = "added" | "too_many" | "other_size";
 
 /**
  * Uploads, in pieces, so that no call is long and no transfer takes more memory than a piece. An upload is needed while an
- * unfinished deployment of its account, or a revision of a fleet, names it.
+ * unfinished deployment of its account, or a revision of a fleet, names it. A revision is in use if it is its fleet's newest or stable
+ * one, that of a rollout under way or the one before that or before the newest rollout. Others are idle: they give way to new uploads.
  */
 export interface UploadStore {
   /** Stores a piece, and begins its upload. One that is there stays as it is. */
@@ -57,6 +73,12 @@ export interface UploadStore {
   readPiece(key: UploadKey, position: number): Promise<Uint8Array | undefined>;
   /** Removes at most so many uploads that nothing needs and that were used last before this time. Returns how many. */
   removeUnused(before: number, limit: number, accountId?: string): Promise<number>;
+  /** Removes the upload that was used last before all others, and before this time, of those that only idle revisions need. Returns whether there was one. */
+  removeIdle(before: number, accountId: string): Promise<boolean>;
+  /** Notes that the uploads of a revision are used now. Returns whether all of them are there. */
+  useOfRevision(fleetId: string, number: number, at: number): Promise<boolean>;
+  /** Returns what holds the uploads of an account. @param since of the time that counts as recent @param limit of revisions */
+  findHolders(accountId: string, since: number, limit: number): Promise<UploadHolders>;
   /** Removes at most so many pieces of uploads that are not there any more. Returns how many. */
   removeUnusedPieces(limit: number): Promise<number>;
 }

@@ -7,7 +7,16 @@ import type { ServiceClock } from "../instances/service-clock.ts";
 import type { NamedUpload } from "../core/named-uploads.ts";
 import type { ByteRange } from "../releases/byte-range.ts";
 import type { AuditEntry } from "../store/audit.ts";
-import { MAX_UPLOADS, MAX_UPLOADS_BYTES, type Upload, type UploadKey, type UploadStore } from "../store/uploads.ts";
+import {
+  type AddPieceResult,
+  MAX_UPLOADS,
+  MAX_UPLOADS_BYTES,
+  type NewPiece,
+  type Upload,
+  type UploadHolders,
+  type UploadKey,
+  type UploadStore,
+} from "../store/uploads.ts";
 
 /** The repository of uploads, whose blobs devices fetch. */
 export const UPLOAD_REPOSITORY = "uploads";
@@ -16,6 +25,9 @@ export const UPLOAD_REPOSITORY = "uploads";
 const MIN_UNUSED_S = 3600;
 /** Removed in one transaction: overwriting them keeps others from writing meanwhile. */
 const MAX_REMOVED_AT_ONCE = 8;
+
+/** Revisions that a refusal names. */
+const MAX_HOLDERS = 3;
 
 /** How long an account that has no room is not looked at again, in seconds, and of how many that is known. */
 const FULL_S = 60;
@@ -26,8 +38,8 @@ export class Uploads {
   readonly #store: UploadStore;
   readonly #clock: ServiceClock;
   readonly #onFull: () => void;
-  /** Until when no room is looked for in an account that has none. */
-  readonly #fullUntil = new Map<string, number>();
+  /** Until when no room is looked for in an account that has none, and what holds it. */
+  readonly #full = new Map<string, { readonly until: number; readonly error: EdgeError }>();
 
   /** @param onFull called when an account has as many uploads as it may */
   constructor(store: UploadStore, clock: ServiceClock, onFull = (): void => {}) {
@@ -49,11 +61,10 @@ export class Uploads {
     const piece = { bytes, position: number, content };
     const at = unixNow(this.#clock);
     let added = await this.#store.addPiece(key, piece, at);
-    if (added === "too_many" && (await this.#makeRoom(key.accountId, at)))
-      added = await this.#store.addPiece(key, piece, at);
+    if (added === "too_many" && !this.#isFull(key.accountId, at)) added = await this.#addWithRoom(key, piece, at);
     if (added === "too_many") {
       this.#onFull();
-      throw quotaError();
+      throw this.#full.get(key.accountId)?.error ?? (await this.#noteFull(key.accountId, at));
     }
     if (added === "other_size")
       throw invalidRequest([{ path: "bytes", reason: "is not the size that this upload was begun with" }]);
@@ -73,6 +84,15 @@ export class Uploads {
       if (!isThere) issues.push({ path, reason: MISSING });
     }
     if (issues.length > 0) throw invalidRequest(issues);
+  }
+
+  /** Notes that a revision is to be rolled out. Error: `InvalidRequest` if uploads of it have given way to others. */
+  async useOfRevision(fleetId: string, number: number): Promise<void> {
+    if (await this.#store.useOfRevision(fleetId, number, unixNow(this.#clock))) return;
+    const reason =
+      `revision ${number} needs an upload that was removed to make room for others, as the fleet did not use the revision any more; ` +
+      "apply its file again, which makes a new revision";
+    throw invalidRequest([{ path: "revision", reason }]);
   }
 
   /** Finds an upload for the device of an asset: one that a command which the device is carrying out names. */
@@ -101,17 +121,33 @@ export class Uploads {
     return { ...upload, isComplete };
   }
 
-  /** Removes what the account does not need. Returns whether there was any. Looks once a minute where there was none. */
-  async #makeRoom(accountId: string, at: number): Promise<boolean> {
-    if (at < (this.#fullUntil.get(accountId) ?? 0)) return false;
-    const removed = await this.#store.removeUnused(at - MIN_UNUSED_S, MAX_UPLOADS, accountId);
-    if (removed > 0) {
+  #isFull(accountId: string, at: number): boolean {
+    const isFull = at < (this.#full.get(accountId)?.until ?? 0);
+    if (!isFull) this.#full.delete(accountId);
+    return isFull;
+  }
+
+  /** Removes what the account does not need, then one by one what is needed for revisions that are not in use. */
+  async #addWithRoom(key: UploadKey, piece: NewPiece, at: number): Promise<AddPieceResult> {
+    const { accountId } = key;
+    const before = at - MIN_UNUSED_S;
+    let isFree = (await this.#store.removeUnused(before, MAX_UPLOADS, accountId)) > 0;
+    let added: AddPieceResult = "too_many";
+    for (let removed = 0; removed <= MAX_UPLOADS && added === "too_many"; removed++) {
+      if (!isFree && !(await this.#store.removeIdle(before, accountId))) break;
+      isFree = false;
       await this.#removePieces();
-      return true;
+      added = await this.#store.addPiece(key, piece, at);
     }
-    if (this.#fullUntil.size >= MAX_FULL_ACCOUNTS) this.#fullUntil.clear();
-    this.#fullUntil.set(accountId, at + FULL_S);
-    return false;
+    return added;
+  }
+
+  /** Looked at once a minute. */
+  async #noteFull(accountId: string, at: number): Promise<EdgeError> {
+    const error = quotaError(await this.#store.findHolders(accountId, at - MIN_UNUSED_S, MAX_HOLDERS));
+    if (this.#full.size >= MAX_FULL_ACCOUNTS) this.#full.clear();
+    this.#full.set(accountId, { until: at + FULL_S, error });
+    return error;
   }
 
   async #removePieces(): Promise<void> {
@@ -132,13 +168,27 @@ function requirePieceSize(number: number, bytes: number, content: Uint8Array): v
   throw invalidRequest([{ path: "content_base64", reason }]);
 }
 
-function quotaError(): EdgeError {
+function quotaError({ revisions, deployments, recent }: UploadHolders): EdgeError {
+  const holders = [
+    ...revisions.map(
+      ({ fleet, revision, bytes }) => `${mebibytes(bytes)} by revision ${revision} of the fleet ${fleet}`,
+    ),
+    ...(deployments > 0 ? [`${mebibytes(deployments)} by deployments that have not ended`] : []),
+    ...(recent > 0 ? [`${mebibytes(recent)} by uploads of the last hour`] : []),
+  ];
   const message =
-    `The account has as many uploads as it may, ${MAX_UPLOADS} or ${MAX_UPLOADS_BYTES / 1024 ** 2} MiB, ` +
-    "and deployments, revisions of fleets or uploads of the last hour need them.";
+    `The account has as many uploads as it may, ${MAX_UPLOADS} or ${MAX_UPLOADS_BYTES / 1024 ** 2} MiB` +
+    (holders.length > 0 ? `; they are held: ${holders.join(", ")}. ` : ". ") +
+    "A fleet holds those of its newest revision, its stable one, and what its rollouts bring or may go back to: roll out a revision " +
+    "without them, or remove the fleet. The others are free when the deployment has ended, or the hour is over.";
   return new EdgeError("QuotaExceeded", message, {
     quota: "uploads",
     limit: MAX_UPLOADS,
     limit_bytes: MAX_UPLOADS_BYTES,
+    held: { revisions, deployments_bytes: deployments, recent_bytes: recent },
   });
+}
+
+function mebibytes(bytes: number): string {
+  return bytes < 1024 ** 2 ? "less than 1 MiB" : `${Math.round(bytes / 1024 ** 2)} MiB`;
 }

@@ -4,7 +4,8 @@ import type { Command } from "../../../src/control-plane/core/command.ts";
 import { fail } from "../../../src/control-plane/core/transitions.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { MAX_UPLOADS, MAX_UPLOADS_BYTES, type UploadKey } from "../../../src/control-plane/store/uploads.ts";
-import { someFleet, someRevision } from "../../support/control-plane/fleets.ts";
+import type { Rollout } from "../../../src/control-plane/core/fleets/rollout.ts";
+import { someFleet, someRevision, someRollout, someRolloutEvent } from "../../support/control-plane/fleets.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
 import { createDeployment, updateDeployment } from "../../support/store-deployment.ts";
@@ -48,6 +49,11 @@ async function deployWith(store: Store, id: string, assetUuid: string, more: obj
   const first = { ...lastEvent!, deployment_id: id };
   const stored = { ...deployment, lastSeq: 0, lastEvent: undefined };
   expect(await createDeployment(store.deployments, stored, first)).toMatchObject({ kind: "created" });
+}
+
+async function addRollout(store: Store, rollout: Rollout): Promise<void> {
+  const leaveOthers = () => ({ fields: {} });
+  expect(await store.rollouts.createRollout(rollout, [], someRolloutEvent(rollout), leaveOthers)).toBe(true);
 }
 
 const end = (store: Store, id: string) =>
@@ -200,6 +206,84 @@ export function uploadsContract(harness: StoreHarness): void {
       expect(await uploads.removeUnusedPieces(2)).toBe(2);
       expect(await uploads.removeUnusedPieces(2)).toBe(1);
       expect(await uploads.readPiece(young, 0)).toBeDefined();
+    });
+
+    test("those of revisions that are not in use give way, the last used at the end; what holds the others is said", async () => {
+      await using store = await openWithAccounts(harness);
+      const { uploads, fleets } = store;
+      const fleet = someFleet();
+      await fleets.createFleet(fleet, someAudit("fleet.created"));
+      const keys = await Promise.all(
+        [1, 2, 3, 4, 5, 6, 7].map((number) =>
+          // The second one was used before the first.
+          addAll(store, someContent(10 * number, number), undefined, number === 2 ? NOW - 5 : NOW + number),
+        ),
+      );
+      const hashOf = (number: number): string => keys[number - 1]!.sha256;
+      for (let number = 1; number <= 7; number++) {
+        const stored = { ...someRevision(fleet, number), uploads: [hashOf(number)] };
+        await fleets.createRevision(fleet.id, stored.revision, () => stored, someAudit("revision.created"));
+      }
+      // Stable: 3. The newest rollout is over and has brought 4, after 3; an older one is over, too.
+      await fleets.updateFleet(fleet.id, (current) => ({ ...current, stableRevision: 3 }));
+      const over = { state: "succeeded", isActive: false, finishedAtMs: 1 } as const;
+      await addRollout(store, someRollout(fleet, { ...over, revision: 1 }));
+      await addRollout(store, someRollout(fleet, { ...over, revision: 5, previousRevision: 4 }));
+      const kept = async () => {
+        const listed = new Set((await uploads.listUploads(ACCOUNT)).map(({ sha256 }) => sha256));
+        return [1, 2, 3, 4, 5, 6, 7].filter((number) => listed.has(hashOf(number)));
+      };
+      const later = NOW + 100;
+      // A revision keeps its uploads as long as nobody needs the room.
+      expect(await uploads.removeUnused(later, 10)).toBe(0);
+      expect(await uploads.removeIdle(later, OTHER)).toBe(false);
+      expect(await uploads.removeIdle(NOW - 5, ACCOUNT)).toBe(false);
+      const left: number[][] = [];
+      while (await uploads.removeIdle(later, ACCOUNT)) left.push(await kept());
+      // The newest one, the stable one, and what the newest rollout may go back to.
+      expect(left).toEqual([
+        [1, 3, 4, 5, 6, 7],
+        [3, 4, 5, 6, 7],
+        [3, 4, 6, 7],
+        [3, 4, 7],
+      ]);
+      // One under way holds what it brings, too.
+      await deploy(store, "dep_1", "uuid-1", hashOf(4));
+      expect(await uploads.findHolders(ACCOUNT, NOW + 7, 2)).toEqual({
+        revisions: [
+          { fleet: fleet.name, revision: 7, bytes: 70 },
+          { fleet: fleet.name, revision: 4, bytes: 40 },
+        ],
+        deployments: 40,
+        recent: 70,
+      });
+      expect(await uploads.findHolders(OTHER, NOW, 2)).toEqual({ revisions: [], deployments: 0, recent: 0 });
+      expect([
+        await uploads.useOfRevision(fleet.id, 3, later),
+        await uploads.useOfRevision(fleet.id, 5, later),
+      ]).toEqual([true, false]);
+      expect((await uploads.findUpload(keys[2]!))?.usedAt).toBe(later);
+      expect((await uploads.findUpload(keys[6]!))?.usedAt).toBe(NOW + 7);
+    });
+
+    test("what a rollout under way brings, or goes back to, gives way to nothing", async () => {
+      await using store = await openWithAccounts(harness);
+      const { uploads, fleets } = store;
+      const fleet = someFleet();
+      await fleets.createFleet(fleet, someAudit("fleet.created"));
+      for (let number = 1; number <= 4; number++) {
+        const { sha256 } = await addAll(store, someContent(10 * number, number));
+        const stored = { ...someRevision(fleet, number), uploads: [sha256] };
+        await fleets.createRevision(fleet.id, stored.revision, () => stored, someAudit("revision.created"));
+      }
+      await addRollout(store, someRollout(fleet, { revision: 2, previousRevision: 1 }));
+      const over = { state: "cancelled", isActive: false, finishedAtMs: 1 } as const;
+      await addRollout(store, someRollout(fleet, { ...over, revision: 3 }));
+      expect([await uploads.removeIdle(NOW + 1, ACCOUNT), await uploads.removeIdle(NOW + 1, ACCOUNT)]).toEqual([
+        true,
+        false,
+      ]);
+      expect(await uploads.listUploads(ACCOUNT)).toHaveLength(3);
     });
 
     test("their number and their bytes are bounded for an account, also when they begin at the same time", async () => {

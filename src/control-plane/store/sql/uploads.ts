@@ -1,10 +1,12 @@
 import type { AuditEntry } from "../audit.ts";
 import {
   type AddPieceResult,
+  type HoldingRevision,
   MAX_UPLOADS,
   MAX_UPLOADS_BYTES,
   type NewPiece,
   type Upload,
+  type UploadHolders,
   type UploadKey,
   type UploadStore,
 } from "../uploads.ts";
@@ -41,19 +43,50 @@ const USE = /* sql */ `
   UPDATE uploads SET used_at = CAST(? AS BIGINT)
   WHERE account_id = ? AND sha256 = ? AND bytes = CAST(? AS BIGINT) AND is_complete = 1`;
 const READ_PIECE = "SELECT content FROM upload_pieces WHERE account_id = ? AND sha256 = ? AND position = ?";
-const IS_UNUSED = /* sql */ `
+/**
+ * Revisions that a fleet is at, is brought to, or may go back to: the newest, the stable one, those of rollouts under way, and the one
+ * before the newest rollout.
+ */
+const IS_IN_USE = /* sql */ `(
+  r.number = f.last_revision OR r.number = f.stable_revision OR EXISTS (
+    SELECT 1 FROM rollouts o WHERE o.fleet_id = f.id AND (
+      (o.is_active = 1 AND r.number IN (o.revision, o.previous_revision)) OR (
+        r.number = o.previous_revision
+        AND o.id = (SELECT max(l.id) FROM rollouts l WHERE l.fleet_id = f.id AND l.kind = 'rollout')))))`;
+const isUnused = (ofRevisions: string): string => /* sql */ `
   u.used_at < CAST(?1 AS BIGINT)
     AND NOT EXISTS (
       SELECT 1 FROM revision_uploads r JOIN fleets f ON f.id = r.fleet_id
-      WHERE r.sha256 = u.sha256 AND f.account_id = u.account_id)
+      WHERE r.sha256 = u.sha256 AND f.account_id = u.account_id ${ofRevisions})
     AND NOT EXISTS (
       SELECT 1 FROM deployment_uploads n WHERE n.account_id = u.account_id AND n.sha256 = u.sha256)`;
 // With the time again: it may be used while the others are looked at.
-const removal = (condition: string): string => /* sql */ `
+const removal = (condition: string, ofRevisions = ""): string => /* sql */ `
   DELETE FROM uploads WHERE used_at < CAST(?1 AS BIGINT) AND (account_id, sha256) IN (
-    SELECT u.account_id, u.sha256 FROM uploads u WHERE ${condition} ${IS_UNUSED} LIMIT ?2)`;
+    SELECT u.account_id, u.sha256 FROM uploads u WHERE ${condition} ${isUnused(ofRevisions)}
+    ORDER BY u.used_at, u.sha256 LIMIT ?2)`;
 const REMOVE_UNUSED = removal("");
 const REMOVE_UNUSED_OF_ACCOUNT = removal("u.account_id = ?3 AND");
+const REMOVE_IDLE_OF_ACCOUNT = removal("u.account_id = ?3 AND", `AND ${IS_IN_USE}`);
+const USE_OF_REVISION = /* sql */ `
+  UPDATE uploads SET used_at = CAST(?1 AS BIGINT) WHERE is_complete = 1 AND (account_id, sha256) IN (
+    SELECT f.account_id, r.sha256 FROM revision_uploads r JOIN fleets f ON f.id = r.fleet_id
+    WHERE r.fleet_id = ?2 AND r.number = ?3)`;
+const COUNT_MISSING = /* sql */ `
+  SELECT count(*) AS missing FROM revision_uploads r JOIN fleets f ON f.id = r.fleet_id
+  WHERE r.fleet_id = ? AND r.number = ? AND NOT EXISTS (
+    SELECT 1 FROM uploads u WHERE u.account_id = f.account_id AND u.sha256 = r.sha256 AND u.is_complete = 1)`;
+const HELD_BY_REVISIONS = /* sql */ `
+  SELECT f.name AS fleet, r.number AS revision, CAST(sum(u.bytes) AS BIGINT) AS bytes
+  FROM uploads u JOIN revision_uploads r ON r.sha256 = u.sha256 JOIN fleets f ON f.id = r.fleet_id AND f.account_id = u.account_id
+  WHERE u.account_id = ? AND ${IS_IN_USE} GROUP BY f.name, r.number ORDER BY 3 DESC, 1, 2 LIMIT ?`;
+const HELD_BY_OTHERS = /* sql */ `
+  SELECT
+    CAST(coalesce(sum(CASE WHEN EXISTS (
+      SELECT 1 FROM deployment_uploads n WHERE n.account_id = u.account_id AND n.sha256 = u.sha256) THEN u.bytes ELSE 0 END), 0)
+      AS BIGINT) AS deployments,
+    CAST(coalesce(sum(CASE WHEN u.used_at >= CAST(?1 AS BIGINT) THEN u.bytes ELSE 0 END), 0) AS BIGINT) AS recent
+  FROM uploads u WHERE u.account_id = ?2`;
 // What has ended needs none. The rest are those of commands that are going on, which are few.
 const forgetting = (condition: string): string => /* sql */ `
   DELETE FROM deployment_uploads WHERE ${condition} deployment_id IN (
@@ -159,6 +192,22 @@ export class SqlUploadStore implements UploadStore {
     }
     await this.#executor.change(FORGET_ENDED_OF_ACCOUNT, [accountId]);
     return this.#executor.change(REMOVE_UNUSED_OF_ACCOUNT, [before, limit, accountId]);
+  }
+
+  async removeIdle(before: number, accountId: string): Promise<boolean> {
+    return (await this.#executor.change(REMOVE_IDLE_OF_ACCOUNT, [before, 1, accountId])) > 0;
+  }
+
+  async useOfRevision(fleetId: string, number: number, at: number): Promise<boolean> {
+    await this.#executor.change(USE_OF_REVISION, [at, fleetId, number]);
+    const found = await this.#executor.one<{ readonly missing: number }>(COUNT_MISSING, [fleetId, number]);
+    return (found?.missing ?? 0) === 0;
+  }
+
+  async findHolders(accountId: string, since: number, limit: number): Promise<UploadHolders> {
+    const revisions = await this.#executor.all<HoldingRevision>(HELD_BY_REVISIONS, [accountId, limit]);
+    const others = await this.#executor.one<Omit<UploadHolders, "revisions">>(HELD_BY_OTHERS, [since, accountId]);
+    return { revisions, deployments: others?.deployments ?? 0, recent: others?.recent ?? 0 };
   }
 
   async removeUnusedPieces(limit: number): Promise<number> {
