@@ -31,14 +31,35 @@ export class DirectoryArchiveError extends Error {
   override readonly name = "DirectoryArchiveError";
 }
 
+/** A file or folder that is read while the archive is written. */
+export interface ReadEntry extends Omit<DirectoryEntry, "content"> {
+  /** Absent for a folder. */
+  readonly content?: { readonly size: number; readonly read: () => Iterable<Uint8Array> };
+}
+
 /** Writes an archive. Precondition: `isArchivePath` holds for each path. */
 export function writeDirectoryArchive(entries: readonly DirectoryEntry[]): Buffer {
-  const sorted = entries.toSorted((one, other) => (one.path < other.path ? -1 : 1));
-  const parts = sorted.flatMap((entry) => {
-    const content = entry.content ?? new Uint8Array();
-    return [writeHeader(entry, content.length), content, Buffer.alloc(paddingOf(content.length))];
+  const read = entries.map(({ path, mode, content }): ReadEntry => {
+    return { path, mode, ...(content && { content: { size: content.length, read: () => [content] } }) };
   });
-  return Buffer.concat([...parts, Buffer.alloc(2 * BLOCK)]);
+  return Buffer.concat([...archiveChunks(read)]);
+}
+
+/** Writes an archive chunk by chunk. Preconditions: `isArchivePath` holds for each path, and each content has its size. */
+export function* archiveChunks(entries: readonly ReadEntry[]): Generator<Uint8Array> {
+  for (const entry of entries.toSorted((one, other) => (one.path < other.path ? -1 : 1))) {
+    const { content } = entry;
+    yield writeHeader(entry, content);
+    if (!content) continue;
+    yield* content.read();
+    yield Buffer.alloc(paddingOf(content.size));
+  }
+  yield Buffer.alloc(2 * BLOCK);
+}
+
+/** Returns the size of an archive. @param sizes of its files; `undefined` for a folder */
+export function archiveSize(sizes: readonly (number | undefined)[]): number {
+  return sizes.reduce<number>((sum, size = 0) => sum + BLOCK + size + paddingOf(size), 2 * BLOCK);
 }
 
 /** Whether an archive can have the path. */
@@ -52,33 +73,96 @@ export function isArchivePath(path: string): boolean {
  * @throws {DirectoryArchiveError} for anything but plain files and folders at paths inside of the directory, each once
  */
 export function readDirectoryArchive(archive: Uint8Array): DirectoryEntry[] {
-  const bytes = Buffer.from(archive.buffer, archive.byteOffset, archive.byteLength);
-  const entries = new Map<string, DirectoryEntry>();
-  let at = 0;
-  for (; ; at += BLOCK) {
-    const header = bytes.subarray(at, at + BLOCK);
-    if (header.length < BLOCK) throw new DirectoryArchiveError("is cut off");
-    if (isZero(header)) break;
-    const { path, mode, isFolder, size } = readHeader(header);
-    if (entries.has(path)) throw new DirectoryArchiveError("has a path twice");
-    if (entries.size === MAX_DIRECTORY_ENTRIES) throw new DirectoryArchiveError(TOO_MANY);
-    const content = bytes.subarray(at + BLOCK, at + BLOCK + size);
-    if (content.length < size) throw new DirectoryArchiveError("is cut off");
-    // The directory itself, which tar names too.
-    if (path !== "") entries.set(path, isFolder ? { path, mode } : { path, mode, content });
-    at += size + paddingOf(size);
+  const reader = new DirectoryArchiveReader();
+  const entries: { path: string; mode: number; content?: Uint8Array }[] = [];
+  for (const part of reader.read(archive)) {
+    const last = entries.at(-1);
+    if (!(part instanceof Uint8Array))
+      entries.push({ path: part.path, mode: part.mode, ...(!part.isFolder && { content: new Uint8Array() }) });
+    // The bytes of a file are in one piece here.
+    else if (last) last.content = part;
   }
-  if (!isZero(bytes.subarray(at))) throw new DirectoryArchiveError("goes on behind its end");
-  const found = [...entries.values()];
-  const folders = new Set(found.flatMap(({ path }) => foldersOf(path)));
-  for (const folder of folders) {
-    const entry = entries.get(folder);
-    if (entry?.content) throw new DirectoryArchiveError("has a file inside of a file");
-    // Not each folder has an entry of its own.
-    if (entry) folders.delete(folder);
+  reader.end();
+  return entries;
+}
+
+/** A file or folder in an archive, before its bytes. */
+export interface ArchiveHeader {
+  readonly path: string;
+  readonly mode: number;
+  readonly isFolder: boolean;
+  /** Bytes that follow. */
+  readonly size: number;
+}
+
+/**
+ * Reads an archive from outside as it arrives. Whether it is one, is only known at its end: then no file was inside of another.
+ * Errors: `DirectoryArchiveError` for anything but plain files and folders at paths inside of the directory, each once.
+ */
+export class DirectoryArchiveReader {
+  /** Whether each is a folder, by path. */
+  readonly #entries = new Map<string, boolean>();
+  /** The beginning of a header. */
+  #begun = Buffer.alloc(0);
+  #contentLeft = 0;
+  #paddingLeft = 0;
+  #isOver = false;
+
+  /** Returns the headers in the next chunk, and the bytes of the file whose header was the last one, as views of the chunk. */
+  *read(chunk: Uint8Array): Generator<ArchiveHeader | Buffer> {
+    let bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    while (bytes.length > 0) {
+      if (this.#isOver) {
+        if (!isZero(bytes)) throw new DirectoryArchiveError("goes on behind its end");
+        return;
+      }
+      if (this.#contentLeft > 0) {
+        const content = bytes.subarray(0, this.#contentLeft);
+        this.#contentLeft -= content.length;
+        bytes = bytes.subarray(content.length);
+        yield content;
+      } else if (this.#paddingLeft > 0) {
+        const skipped = Math.min(this.#paddingLeft, bytes.length);
+        this.#paddingLeft -= skipped;
+        bytes = bytes.subarray(skipped);
+      } else {
+        const missing = BLOCK - this.#begun.length;
+        const header = Buffer.concat([this.#begun, bytes.subarray(0, missing)]);
+        bytes = bytes.subarray(missing);
+        this.#begun = header.length < BLOCK ? header : Buffer.alloc(0);
+        if (header.length < BLOCK) return;
+        this.#isOver = isZero(header);
+        const entry = this.#isOver ? undefined : this.#begin(header);
+        if (entry) yield entry;
+      }
+    }
   }
-  if (entries.size + folders.size > MAX_DIRECTORY_ENTRIES) throw new DirectoryArchiveError(TOO_MANY);
-  return found;
+
+  /** Must be called behind the last chunk. */
+  end(): void {
+    if (!this.#isOver) throw new DirectoryArchiveError("is cut off");
+    const folders = new Set([...this.#entries.keys()].flatMap(foldersOf));
+    for (const folder of folders) {
+      const isFolder = this.#entries.get(folder);
+      if (isFolder === false) throw new DirectoryArchiveError("has a file inside of a file");
+      // Not each folder has an entry of its own.
+      if (isFolder) folders.delete(folder);
+    }
+    if (this.#entries.size + folders.size > MAX_DIRECTORY_ENTRIES) throw new DirectoryArchiveError(TOO_MANY);
+  }
+
+  /** `undefined`: the directory itself, which tar names too. */
+  #begin(block: Buffer): ArchiveHeader | undefined {
+    const header = readHeader(block);
+    const { path, isFolder, size } = header;
+    if (this.#entries.has(path)) throw new DirectoryArchiveError("has a path twice");
+    if (this.#entries.size === MAX_DIRECTORY_ENTRIES) throw new DirectoryArchiveError(TOO_MANY);
+    this.#contentLeft = size;
+    this.#paddingLeft = paddingOf(size);
+    if (path === "") return undefined;
+    this.#entries.set(path, isFolder);
+    return header;
+  }
 }
 
 const TOO_MANY = `has more than ${MAX_DIRECTORY_ENTRIES} files and folders`;
@@ -98,14 +182,7 @@ export function foldersOf(path: string): string[] {
   return parts.map((_, index) => parts.slice(0, index + 1).join("/"));
 }
 
-interface Header {
-  readonly path: string;
-  readonly mode: number;
-  readonly isFolder: boolean;
-  readonly size: number;
-}
-
-function readHeader(block: Buffer): Header {
+function readHeader(block: Buffer): ArchiveHeader {
   const type = String.fromCodePoint(block[156] ?? 0);
   // Without its sum, which takes an agent without a compiler seconds: the content is stored by its hash.
   if (block.toString("latin1", 257, 262) !== "ustar") throw new DirectoryArchiveError("is no tar archive");
@@ -145,7 +222,7 @@ function splitPath(path: string): readonly [prefix: string, name: string] | unde
   });
 }
 
-function writeHeader({ path, mode, content }: DirectoryEntry, size: number): Buffer {
+function writeHeader({ path, mode }: Omit<DirectoryEntry, "content">, content: ReadEntry["content"]): Buffer {
   const block = Buffer.alloc(BLOCK);
   const [prefix, name] = splitPath(path) ?? ["", ""];
   block.write(name, 0);
@@ -153,7 +230,7 @@ function writeHeader({ path, mode, content }: DirectoryEntry, size: number): Buf
   writeOctal(block, 100, 8, mode);
   writeOctal(block, 108, 8, 0);
   writeOctal(block, 116, 8, 0);
-  writeOctal(block, 124, 12, size);
+  writeOctal(block, 124, 12, content?.size ?? 0);
   writeOctal(block, 136, 12, 0);
   block.write(content === undefined ? "5" : "0", 156);
   block.write("ustar\x0000", 257);

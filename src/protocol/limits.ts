@@ -7,9 +7,12 @@ export const MAX_HOST_PORT = 32_767;
 /** Maximum size of a request body, without the files of an app. */
 export const MAX_REQUEST_BYTES = 256 * 1024;
 
-/** Maximum size of the files of one app, and of their number. A device may set less. */
+/** Maximum size of the files of one app whose contents a request has, and maximum number of its files. A device may set less. */
 export const MAX_APP_FILES_BYTES = 16 * 1024 * 1024;
 export const MAX_APP_FILES = 64;
+
+/** Maximum size of the files of one app with those that are uploads, unpacked. A device may set less. */
+export const MAX_UPLOADED_FILES_BYTES = 1024 * 1024 * 1024;
 
 /** Maximum size of a request body that may have files, whose contents may be base64. */
 export const MAX_APP_REQUEST_BYTES = 640 * 1024;

@@ -106,7 +106,6 @@ import {
 import { MAX_UPLOADS, MAX_UPLOADS_BYTES, UPLOAD_KEPT_S } from "../../src/control-plane/store/uploads.ts";
 import { MAX_UPLOAD_BYTES, UPLOAD_PIECE_BYTES } from "../../src/protocol/apps/uploads.ts";
 import {
-  MAX_APP_FILES_BYTES,
   MAX_APP_REQUEST_BYTES,
   MAX_FRAME_BYTES,
   MAX_MESSAGE_LENGTH,
@@ -215,7 +214,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "network groups of one account's own": count(MAX_GROUPS_PER_ACCOUNT),
   "releases of the agent that devices can fetch": `${MAX_AGENT_RELEASES}, in pieces of ${kib(PIECE_BYTES)}`,
   "uploads of one account": `${MAX_UPLOADS}, and ${mib(MAX_UPLOADS_BYTES)}`,
-  "one upload": `${mib(MAX_APP_FILES_BYTES)} and ${kib(MAX_UPLOAD_BYTES - MAX_APP_FILES_BYTES)}, in pieces of ${kib(UPLOAD_PIECE_BYTES)}`,
+  "one upload": `${mib(MAX_UPLOAD_BYTES)}, in pieces of ${kib(UPLOAD_PIECE_BYTES)}`,
   "an upload that nothing needs": `${UPLOAD_KEPT_S / 3600} h`,
   "rules, routes and channels of alerts": `${MAX_ALERT_RULES} of each`,
   "silences of alerts that have not ended": count(MAX_SILENCES),

@@ -145,6 +145,10 @@ export class AgentRig implements AsyncDisposable {
     this.deployments.resume();
   }
 
+  get stateDir(): string {
+    return this.#config.stateDir;
+  }
+
   /** Unacknowledged events of a deployment, in order. */
   events(deploymentId: string): DeviceEvent[] {
     return this.store

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { CAPABILITIES, canonicalCapability } from "../../protocol/apps/capabilities.ts";
 import { ULIMITS } from "../../protocol/apps/container-options.ts";
-import { MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
+import { MAX_UPLOADED_FILES_BYTES } from "../../protocol/limits.ts";
 import { DEFAULT_FILES_BYTES } from "../core/app/files.ts";
 import { MAX_LOG_BYTES } from "../core/policy/option-rules.ts";
 
@@ -134,8 +134,9 @@ export const policy = z.strictObject({
       }),
     })
     .prefault({}),
-  max_files_bytes: z.int().min(65_536).max(MAX_APP_FILES_BYTES).default(DEFAULT_FILES_BYTES).meta({
-    description: "Maximum size of the files that come with the apps of one request, unpacked.",
+  max_files_bytes: z.int().min(65_536).max(MAX_UPLOADED_FILES_BYTES).default(DEFAULT_FILES_BYTES).meta({
+    description:
+      "Maximum size of the files and directories that come with the apps of one request, unpacked. Those above 16 MiB are uploads, which are on the disk twice, once compressed, and need no more memory than small ones.",
   }),
   max_log_bytes: z.int().min(4096).default(MAX_LOG_BYTES).meta({
     description: "Maximum size of an app's log files together, where the app sets `log`.",

@@ -65,23 +65,16 @@ export class BlobDownloader {
   }
 
   /**
-   * Passes the bytes of a small blob to `use`. They stay on disk until that has returned, so that a crash before does not cost them
-   * again. Rejects as `download` does, and with what `use` throws.
+   * Passes the bytes of a blob to `use`, once all of them are there. They stay on disk until that has resolved, so that a crash before
+   * does not cost them again. Rejects as `download` does, and with what `use` throws.
    */
-  async read(request: BlobRequest, use: (content: Buffer) => void): Promise<TransferProgress> {
-    const { blob } = request;
-    return await this.#fetch(request, async (part) => {
-      const content = Buffer.allocUnsafe(blob.size);
-      const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
-      for (let at = 0; at < blob.size;) {
-        request.signal.throwIfAborted();
-        for (const bytes of await part.read(at, blob.size, buffer)) {
-          content.set(bytes, at);
-          at += bytes.length;
-        }
-      }
-      use(content);
-    });
+  async read(request: BlobRequest, use: (content: AsyncIterable<Buffer>) => Promise<void>): Promise<TransferProgress> {
+    return await this.#fetch(request, (part) => use(bytesOf(part, request)));
+  }
+
+  /** Removes what is left of blobs that the caller has by now, as after a crash behind `use`. */
+  async forget(digests: readonly string[]): Promise<void> {
+    await this.#options.parts.remove(digests);
   }
 
   /** Fetches a blob, and removes what was fetched when `use` has resolved. */
@@ -121,5 +114,17 @@ export class BlobDownloader {
     await use(part);
     lease.remove();
     return transfer.progress;
+  }
+}
+
+async function* bytesOf(part: Part, { blob, signal }: BlobRequest): AsyncGenerator<Buffer> {
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  for (let at = 0; at < blob.size;) {
+    signal.throwIfAborted();
+    for (const bytes of await part.read(at, blob.size, buffer)) {
+      // The buffer is read into again, and the caller may keep what it got.
+      yield Buffer.from(bytes);
+      at += bytes.length;
+    }
   }
 }

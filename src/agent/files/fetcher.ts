@@ -1,18 +1,25 @@
 import type { Clock } from "../../lib/clock.ts";
 import { DirectoryArchiveError, readDirectoryArchive } from "../../lib/directory-archive.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { Semaphore } from "../../lib/semaphore.ts";
+import { Semaphore } from "../../lib/semaphore.ts";
 import type { EventContent } from "../../protocol/deployments/deployment-event.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import { NO_COST } from "../core/image/image.ts";
-import { type CostLimits, findBudgetRefusal, projectedBytes, withFiles } from "../core/image/pull-cost.ts";
+import {
+  type CostLimits,
+  findBudgetRefusal,
+  findFilesSpaceRefusal,
+  projectedBytes,
+  withFiles,
+} from "../core/image/pull-cost.ts";
 import type { DeploymentRecord, FileFetch } from "../core/records.ts";
 import { formatSize } from "../core/text.ts";
 import type { BlobDownloader } from "../download/blob-download.ts";
-import { DownloadError } from "../download/download-error.ts";
+import { DownloadError, toDiskError } from "../download/download-error.ts";
 import type { TransferProgress } from "../download/ports.ts";
-import { isContentOf, unpackContent } from "./intake.ts";
+import { DamagedContentError } from "./content.ts";
+import { addFetched, type FetchedContent, findFetched } from "./fetched-contents.ts";
 import { PullReporter } from "../images/pull-reporter.ts";
 import { PullSlot } from "../images/pull-slot.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -29,8 +36,8 @@ interface UploadLocation {
 }
 
 export interface FileFetcherOptions {
-  readonly store: Pick<AgentStore, "fileContent" | "save">;
-  readonly blobs: Pick<BlobDownloader, "read">;
+  readonly store: Pick<AgentStore, "fileContent">;
+  readonly blobs: Pick<BlobDownloader, "read" | "forget">;
   readonly locate: () => UploadLocation;
   readonly gate: PullGate;
   readonly ledger: Ledger;
@@ -51,12 +58,11 @@ export interface FetchRequest {
   readonly signal: AbortSignal;
 }
 
-/** Disk space that must remain for the agent's own state. */
-const MIN_FREE_BYTES = 16 * 1024 * 1024;
-
 /** Fetches contents of files that accounts have uploaded to the service: as layers of images are, resumed, within the data budget. */
 export class FileFetcher {
   readonly #options: FileFetcherOptions;
+  /** One content is stored at a time. */
+  readonly #storing = new Semaphore(1);
 
   constructor(options: FileFetcherOptions) {
     this.#options = options;
@@ -68,7 +74,10 @@ export class FileFetcher {
    */
   async fetch(request: FetchRequest): Promise<readonly EventContent[]> {
     const { record, emit, signal: cancelled } = request;
-    const missing = (record.fetches ?? []).filter((each) => this.#isMissing(record, each));
+    const { fetches = [] } = record;
+    const missing = fetches.filter((each) => this.#isMissing(record, each));
+    const present = fetches.filter((each) => !missing.includes(each));
+    if (present.length > 0) await this.#options.blobs.forget(present.map(({ upload }) => `sha256:${upload.sha256}`));
     if (missing.length === 0) return [];
     await this.#requireSpace(missing);
     const { gate, pullSlots, clock, logger } = this.#options;
@@ -117,7 +126,9 @@ export class FileFetcher {
         signal,
       };
       try {
-        before = inAll(await this.#options.blobs.read(download, (packed) => this.#store(record, fetch, packed)));
+        before = inAll(
+          await this.#options.blobs.read(download, (packed) => this.#store(record, fetch, packed, signal)),
+        );
       } catch (error) {
         throw toFetchError(error);
       }
@@ -137,9 +148,13 @@ export class FileFetcher {
    * `FilesNotPlaced`, if that is no directory here, or has not the size by which the request was counted.
    */
   #isMissing({ spec }: FetchRequest["record"], fetch: FileFetch): boolean {
-    const content = this.#options.store.fileContent(fetch.sha256);
+    const { store, stateDir } = this.#options;
+    const stored = store.fileContent(fetch.sha256);
+    const content = stored
+      ? { size: stored.length, isArchive: isArchive(stored) }
+      : findFetched(stateDir, fetch.sha256);
     if (content === undefined) return true;
-    if (content.length !== fetch.size) throw otherContent(fetch);
+    if (content.size !== fetch.size) throw otherContent(fetch);
     requireArchives(spec, fetch.sha256, content);
     return false;
   }
@@ -152,36 +167,57 @@ export class FileFetcher {
     };
   }
 
-  /** The download, the store with its log, and the place that they are mounted from. */
   async #requireSpace(missing: readonly FileFetch[]): Promise<void> {
     const { freeBytes, stateDir } = this.#options;
-    const needed = missing.reduce((sum, { upload, size }) => sum + upload.bytes + 4 * size, MIN_FREE_BYTES);
-    const free = await freeBytes(stateDir);
-    if (free === undefined || free >= needed) return;
-    const text = `The files of the app need ${formatSize(needed)} of disk space in the agent's state directory, and ${formatSize(free)} are free.`;
-    throw new EdgeError("InsufficientDisk", text, { needed_bytes: needed, free_bytes: free });
+    const refusal = findFilesSpaceRefusal(missing, await freeBytes(stateDir));
+    if (refusal) throw new EdgeError(refusal.code, refusal.message, refusal.details);
   }
 
   /** Stores a content that is what the request said. Error: `FilesNotPlaced` for any other. */
-  #store({ spec }: FetchRequest["record"], fetch: FileFetch, packed: Buffer): void {
-    const { sha256, size } = fetch;
-    const content = unpackContent(packed, size);
-    if (!(content instanceof Uint8Array) || !isContentOf({ size, sha256 }, content)) throw otherContent(fetch);
-    requireArchives(spec, sha256, content);
-    this.#options.store.save({ fileContents: new Map([[sha256, content]]) });
+  async #store(
+    { spec }: FetchRequest["record"],
+    fetch: FileFetch,
+    packed: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { sha256 } = fetch;
+    const { stateDir } = this.#options;
+    // Apps that need the same content download it together.
+    using _turn = await this.#storing.acquire(signal);
+    requireArchives(spec, sha256, findFetched(stateDir, sha256) ?? (await this.#add(fetch, packed, signal)));
+  }
+
+  async #add(fetch: FileFetch, packed: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<FetchedContent> {
+    const { stateDir } = this.#options;
+    try {
+      return await addFetched(stateDir, fetch, packed, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof DamagedContentError) throw otherContent(fetch);
+      throw error instanceof DownloadError ? error : toDiskError(error, stateDir);
+    }
+  }
+}
+
+function isArchive(content: Uint8Array): boolean {
+  try {
+    readDirectoryArchive(content);
+    return true;
+  } catch (error) {
+    if (error instanceof DirectoryArchiveError) return false;
+    throw error;
   }
 }
 
 /** Requires a content to be what each directory of the app that has it needs. */
-function requireArchives(spec: FetchRequest["record"]["spec"], sha256: string, content: Uint8Array): void {
+function requireArchives(
+  spec: FetchRequest["record"]["spec"],
+  sha256: string,
+  content: Pick<FetchedContent, "isArchive">,
+): void {
   const directory = spec?.files?.find((file) => file.sha256 === sha256 && file.directory === true);
-  if (!directory) return;
-  try {
-    readDirectoryArchive(content);
-  } catch (error) {
-    if (!(error instanceof DirectoryArchiveError)) throw error;
-    throw notFetched(`the upload of ${directory.target} is not the archive of a directory: it ${error.message}`);
-  }
+  if (directory && !content.isArchive)
+    throw notFetched(`the upload of ${directory.target} is not the archive of a directory`);
 }
 
 /** The texts of registries would speak of an image. */

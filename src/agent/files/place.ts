@@ -1,16 +1,17 @@
 import { createHash } from "node:crypto";
-import { chmodSync, lstatSync, type Stats, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
-import { open } from "node:fs/promises";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { foldersOf, readDirectoryArchive } from "../../lib/directory-archive.ts";
+import { MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
 import type { StoredFile } from "../../protocol/apps/app-files.ts";
+import { ComparedFile, FlushedFiles, isUnpacked, statIfAny, syncDirectory } from "./archive-on-disk.ts";
+import { type Content, contentInMemory } from "./content.ts";
 import { isContentOf } from "./intake.ts";
 
 /*
  * Where the files of apps lie: `files/` of the state directory has one directory for each version of an app, named
  * after its deployment. It appears there complete or not at all. An update makes another one, so that a rollback finds
- * the old files as they were. A directory is there twice: its archive as it came, by which the store can be filled again, and
- * unpacked.
+ * the old files as they were. A directory is there unpacked, and one that was not fetched also as its archive, by which the store can be
+ * filled again.
  */
 
 const ROOT = "files";
@@ -41,38 +42,36 @@ export function placeNameIn(path: string): string | undefined {
  * Whether the files are in place. Of one that the agent may not read, size and mode are compared.
  * @param contentOf returns a file's content; `undefined` if it is lost
  */
-export function isPlaced(
+export async function isPlaced(
   directory: string,
   files: readonly StoredFile[],
-  contentOf: (file: StoredFile) => Uint8Array | undefined,
-): boolean {
-  return files.every((file, index) => {
-    const path = join(directory, String(index));
-    const found = statIfAny(path);
-    if (!found || found.size !== file.size || (found.mode & 0o7777) !== Number.parseInt(file.mode, 8)) return false;
-    const content = readIfAllowed(path);
-    if (content === undefined) return true;
-    const wanted = contentOf(file);
-    const isSame = wanted ? Buffer.compare(content, wanted) === 0 : isContentOf(file, content);
-    return isSame && (file.directory !== true || isUnpacked(join(directory, mountedName(file, index)), content));
-  });
-}
-
-function isUnpacked(directory: string, archive: Uint8Array): boolean {
-  return readDirectoryArchive(archive).every(({ path, mode, content }) => {
-    const found = statIfAny(join(directory, path));
-    if (!content || !found?.isFile()) return !content && found?.isDirectory() === true;
-    const isSame = Buffer.compare(readIfAllowed(join(directory, path)) ?? new Uint8Array(), content) === 0;
-    return isSame && (found.mode & 0o7777) === (mode | READABLE);
-  });
-}
-
-function statIfAny(path: string): Stats | undefined {
-  try {
-    return lstatSync(path);
-  } catch {
-    return undefined;
+  contentOf: (file: StoredFile) => Content | undefined,
+): Promise<boolean> {
+  for (const [index, file] of files.entries()) {
+    const content = contentOf(file);
+    const path = join(directory, mountedName(file, index));
+    if (file.directory === true && content?.isFetched) {
+      if (!(await isUnpacked(path, content.read()))) return false;
+      continue;
+    }
+    const plain = join(directory, String(index));
+    if (!(await isFilePlaced(plain, file, content))) return false;
+    if (file.directory !== true) continue;
+    const archive = content ?? contentInMemory(readIfAllowed(plain) ?? new Uint8Array());
+    if (!(await isUnpacked(path, archive.read()))) return false;
   }
+  return true;
+}
+
+async function isFilePlaced(path: string, file: StoredFile, content: Content | undefined): Promise<boolean> {
+  const found = statIfAny(path);
+  if (!found || found.size !== file.size || (found.mode & 0o7777) !== Number.parseInt(file.mode, 8)) return false;
+  await using compared = new ComparedFile();
+  if (!(await compared.begin(path))) return true;
+  if (!content && file.size > MAX_APP_FILES_BYTES) return false;
+  if (!content) return isContentOf(file, readIfAllowed(path) ?? new Uint8Array());
+  for await (const chunk of content.read()) if (!(await compared.continues(chunk))) return false;
+  return true;
 }
 
 /** Returns the content of a placed file; `undefined` if it is not there, or the agent may not read it. */
@@ -87,7 +86,7 @@ export function readIfAllowed(path: string): Uint8Array | undefined {
 /** One file to write into a place. */
 export interface OwnFile {
   readonly name: string;
-  readonly content: Uint8Array;
+  readonly content: Content;
   readonly mode: number;
 }
 
@@ -100,41 +99,13 @@ export function beginPlace(directory: string): string {
 }
 
 /** Writes files of the agent's user. They are on disk when this resolves. */
-export async function writeOwnFiles(part: string, files: readonly OwnFile[]): Promise<void> {
-  // At once: the file system flushes them together.
-  await Promise.all(files.map((file) => writeOwnFile(part, file)));
-}
-
-/** The user of the app is not known, and the files are the agent's. */
-const READABLE = 0o444;
-
-/** As many as are written at once. */
-const BATCH = 64;
-
-/** Unpacks the archive of a directory, which is this user's and which all users in the app may look into. On disk when this resolves. */
-export async function unpackDirectory(part: string, name: string, archive: Uint8Array): Promise<void> {
-  const entries = readDirectoryArchive(archive);
-  const root = `${name}${UNPACKED}`;
-  const folders = entries.flatMap(({ path, content }) => (content ? foldersOf(path) : [...foldersOf(path), path]));
-  const all = [root, ...new Set(folders.map((folder) => join(root, folder)))].map((folder) => join(part, folder));
-  for (const folder of all) {
-    mkdirSync(folder, { recursive: true });
-    // Not limited by the umask.
-    chmodSync(folder, 0o755);
+export async function writeOwnFiles(part: string, written: readonly OwnFile[]): Promise<void> {
+  await using files = new FlushedFiles();
+  for (const { name, content, mode } of written) {
+    await files.begin(join(part, name), mode);
+    for await (const chunk of content.read()) await files.add(chunk);
   }
-  const files = entries.flatMap(({ path, mode, content }) =>
-    content ? [{ name: join(root, path), mode: mode | READABLE, content }] : [],
-  );
-  for (let at = 0; at < files.length; at += BATCH) await writeOwnFiles(part, files.slice(at, at + BATCH));
-  for (const folder of all) await syncDirectory(folder);
-}
-
-async function writeOwnFile(part: string, { name, content, mode }: OwnFile): Promise<void> {
-  await using file = await open(join(part, name), "wx", 0o600);
-  await file.writeFile(content);
-  // Not limited by the umask.
-  await file.chmod(mode);
-  await file.sync();
+  await files.flush();
 }
 
 /** Gives a complete place its name. On disk when this resolves. */
@@ -143,11 +114,6 @@ export async function finishPlace(part: string, directory: string): Promise<void
   rmSync(directory, { recursive: true, force: true });
   renameSync(part, directory);
   await syncDirectory(join(directory, ".."));
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  await using directory = await open(path, "r");
-  await directory.sync();
 }
 
 /** Removes the files of deployments. What cannot be removed is left for `removeOtherPlaces`. */

@@ -4,15 +4,20 @@ import type { AppSpec } from "../../protocol/apps/app-spec.ts";
 import type { StoredFile } from "../../protocol/apps/app-files.ts";
 import type { OwnerIds } from "../../protocol/apps/volume-fields.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
+import { DirectoryArchiveError } from "../../lib/directory-archive.ts";
 import { contentId, parseFileOwner } from "../core/app/files.ts";
 import { LABELS } from "../core/app/container.ts";
 import { needsUserFiles, ownerOf } from "../core/image/image-user.ts";
+import type { DeviceFile } from "../engine/device-files.ts";
 import type { Engine } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Host } from "../host/host.ts";
 import type { AgentStore } from "../store/store.ts";
 import { hostPath } from "./host-path.ts";
-import { beginPlace, finishPlace, isPlaced, mountedName, placePath, unpackDirectory, writeOwnFiles } from "./place.ts";
+import { unpackArchive } from "./archive-on-disk.ts";
+import { type Content, contentInMemory, DamagedContentError, readWhole } from "./content.ts";
+import { findFetched, removeFetched } from "./fetched-contents.ts";
+import { beginPlace, finishPlace, isPlaced, mountedName, type OwnFile, placePath, writeOwnFiles } from "./place.ts";
 
 export interface PlacerContext {
   readonly engine: Pick<Engine, "inspectImage" | "readImagePaths" | "writeDeviceFiles" | "readContainerConfig">;
@@ -47,9 +52,37 @@ export async function placeFiles(context: PlacerContext, placement: Placement): 
   const directory = placePath(context.config.stateDir, placement.name);
   const onDevice = await hostPath(context, directory, context.signal);
   if (onDevice === undefined) throw notPlaced(NO_HOST_PATH);
-  if (!isPlaced(directory, files, (file) => context.store.fileContent(contentId(file))))
-    await write(context, placement, { directory, onDevice });
+  if (!(await isComplete(context, directory, files))) await write(context, placement, { directory, onDevice });
   return files.map((file, index) => ({ source: join(onDevice, mountedName(file, index)), target: file.target }));
+}
+
+async function isComplete(context: PlacerContext, directory: string, files: readonly StoredFile[]): Promise<boolean> {
+  try {
+    return await isPlaced(directory, files, (file) => contentOf(context, file));
+  } catch (error) {
+    // Then it cannot be placed either, which says why.
+    if (error instanceof DamagedContentError || error instanceof DirectoryArchiveError) return false;
+    throw toPlacingError(error);
+  }
+}
+
+/** Returns a file's content, which stops with the signal; `undefined` if it is lost. */
+function contentOf({ store, config, signal }: PlacerContext, file: StoredFile): Content | undefined {
+  const stored = store.fileContent(contentId(file));
+  const content = stored ? contentInMemory(stored) : findFetched(config.stateDir, file.sha256 ?? "");
+  const read = async function* () {
+    try {
+      for await (const chunk of content?.read() ?? []) {
+        signal.throwIfAborted();
+        yield chunk;
+      }
+    } catch (error) {
+      // The next deployment that names it fetches it again.
+      if (error instanceof DamagedContentError) removeFetched(config.stateDir, file.sha256 ?? "");
+      throw error;
+    }
+  };
+  return content && { ...content, read };
 }
 
 const NO_HOST_PATH =
@@ -61,25 +94,23 @@ interface Place {
   readonly onDevice: string;
 }
 
-interface PlacedFile {
-  readonly name: string;
-  readonly content: Uint8Array;
-  readonly mode: number;
-}
-
 async function write(context: PlacerContext, placement: Placement, { directory, onDevice }: Place): Promise<void> {
   const { files = [] } = placement.spec;
-  const contents = files.map((file, index) => toPlaced(file, index, context.store));
+  const contents = files.map((file, index) => toPlaced(context, file, index));
   const owners = await ownersOf(context, placement);
   try {
     const part = beginPlace(directory);
     const isOwn = (index: number): boolean => owners[index] === undefined || isAgent(owners[index]);
+    const isDirectory = (index: number): boolean => files[index]?.directory === true;
     await writeOwnFiles(
       part,
-      contents.filter((_, index) => isOwn(index)),
+      contents.filter(({ content }, index) => isOwn(index) && !(isDirectory(index) && content.isFetched)),
     );
-    for (const [index, { name, content }] of contents.entries())
-      if (files[index]?.directory === true) await unpackDirectory(part, name, content);
+    for (const [index, file] of files.entries()) {
+      const { content } = contents[index] ?? {};
+      if (content && file.directory === true)
+        await unpack(context, file, join(part, mountedName(file, index)), content);
+    }
     const others = contents.flatMap((file, index) => {
       const owner = owners[index];
       return owner === undefined || isOwn(index) ? [] : [{ ...file, owner }];
@@ -91,8 +122,19 @@ async function write(context: PlacerContext, placement: Placement, { directory, 
   }
 }
 
-function toPlaced(file: StoredFile, index: number, store: PlacerContext["store"]): PlacedFile {
-  const content = store.fileContent(contentId(file));
+async function unpack({ config }: PlacerContext, file: StoredFile, path: string, content: Content): Promise<void> {
+  try {
+    await unpackArchive(path, content.read());
+  } catch (error) {
+    if (!(error instanceof DirectoryArchiveError)) throw error;
+    // It was an archive when it was stored.
+    removeFetched(config.stateDir, file.sha256 ?? "");
+    throw new DamagedContentError(error.message, { cause: error });
+  }
+}
+
+function toPlaced(context: PlacerContext, file: StoredFile, index: number): OwnFile {
+  const content = contentOf(context, file);
   if (!content) throw notPlaced(`the content of ${file.target} is not on the device any more; send the app again`);
   return { name: String(index), content, mode: Number.parseInt(file.mode, 8) };
 }
@@ -108,11 +150,14 @@ async function writeByEngine(
   }: {
     readonly part: string;
     readonly onDevice: string;
-    readonly others: readonly (PlacedFile & { owner: OwnerIds })[];
+    readonly others: readonly (OwnFile & { owner: OwnerIds })[];
   },
 ): Promise<void> {
   const labels = { [LABELS.app]: spec.name, [LABELS.stateDir]: config.stateDir };
-  await engine.writeDeviceFiles({ image: await image(), labels, directory: onDevice, files: others }, signal);
+  const files: DeviceFile[] = [];
+  // Few, and small together: see `MAX_APP_FILES_BYTES`.
+  for (const { content, ...file } of others) files.push({ ...file, content: await readWhole(content) });
+  await engine.writeDeviceFiles({ image: await image(), labels, directory: onDevice, files }, signal);
   // The agent may not open them to flush them.
   await flushFileSystem(part);
 }
@@ -160,6 +205,8 @@ function toPlacingError(error: unknown): unknown {
     const isHidden = error.kind === "mount_missing";
     return isHidden ? notPlaced("the engine does not see the agent's state directory", error) : error;
   }
+  if (error instanceof DamagedContentError)
+    return notPlaced("a content is damaged on the device's disk; send the app again", error);
   const { code } = error as NodeJS.ErrnoException;
   if (code === undefined) return error;
   if (!OUT_OF_SPACE.has(code)) return notPlaced(`the agent's state directory cannot be written (${code})`, error);

@@ -8,6 +8,7 @@ import { EngineError } from "../engine/engine-error.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
 import { hostPath } from "./host-path.ts";
+import { findFetched } from "./fetched-contents.ts";
 import { isContentOf } from "./intake.ts";
 import { placeName, placePath, readIfAllowed } from "./place.ts";
 
@@ -31,8 +32,14 @@ export async function recoverFiles(
   signal: AbortSignal,
 ): Promise<RecoveredFiles> {
   const directory = placePath(context.config.stateDir, placeName(deploymentId));
-  const found = files.map((_, index) => readIfAllowed(join(directory, String(index))));
-  const isUnread = (file: StoredFile, index: number): boolean => !isFound(file, found[index]);
+  // What was fetched lies beside the store, and was not lost with it.
+  const isFetched = ({ sha256: hash }: StoredFile): boolean =>
+    hash !== undefined && findFetched(context.config.stateDir, hash) !== undefined;
+  const found = files.map((file, index) => {
+    const isRead = !isFetched(file) && file.size <= MAX_APP_FILES_BYTES;
+    return isRead ? readIfAllowed(join(directory, String(index))) : undefined;
+  });
+  const isUnread = (file: StoredFile, index: number): boolean => !isFetched(file) && !isFound(file, found[index]);
   if (files.some(isUnread)) {
     const onDevice = await hostPath(context, directory, signal);
     const labels = { [LABELS.app]: name, [LABELS.stateDir]: context.config.stateDir };

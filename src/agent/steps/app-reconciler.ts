@@ -13,6 +13,7 @@ import { type AppContainer, nextRepair, type Repair, repairDelay } from "../core
 import type { ContainerSummary } from "../engine/engine.ts";
 import { needsEngineRestart } from "../engine/engine-troubles.ts";
 import { findAppContainers, findManagedContainers } from "../engine/managed-containers.ts";
+import { removeUnusedFetched } from "../files/fetched-contents.ts";
 import { removeOtherPlaces } from "../files/place.ts";
 import { findMissingDevices } from "../host/host.ts";
 import { CHECK_WORK, imageWork, repairWork } from "../store/crash-guard.ts";
@@ -211,10 +212,15 @@ export class AppReconciler {
     if (await adoptApps(this.#options, signal)) rebuild.clear();
   }
 
-  /** Removes, once, the files of deployments that ended while the agent did not run. */
+  /**
+   * Removes, once, the files of deployments that ended while the agent did not run; and what was fetched for one of which nothing is
+   * left to report.
+   */
   #sweepFiles(): void {
     const { store, config, rebuild } = this.#options;
-    if (this.#hasSweptFiles || rebuild.isSet) return;
+    if (rebuild.isSet) return;
+    removeUnusedFetched(config.stateDir, store);
+    if (this.#hasSweptFiles) return;
     this.#hasSweptFiles = true;
     removeOtherPlaces(config.stateDir, usedPlaces(store));
   }

@@ -20,7 +20,7 @@ import { externalNetworkFailure } from "./networks.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { findAppPolicyViolation } from "./policy-check.ts";
 import { NO_COST } from "../core/image/image.ts";
-import { findBudgetRefusal, withFiles } from "../core/image/pull-cost.ts";
+import { findBudgetRefusal, findFilesSpaceRefusal, withFiles } from "../core/image/pull-cost.ts";
 import { mustAsk, pullPolicyOf } from "../core/image/pull-decision.ts";
 import { findMissingDevices } from "../host/host.ts";
 import type { AppSpec } from "../../protocol/apps/app-spec.ts";
@@ -83,6 +83,9 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
     requestMaxDownloadBytes,
   });
   if (tooMuch) return { failure: toRefusalFailure(tooMuch, "checking") };
+  const { fetches = [] } = record;
+  const noRoom = fetches.length > 0 && findFilesSpaceRefusal(fetches, await host.freeBytes(context.config.stateDir));
+  if (noRoom) return { failure: toRefusalFailure(noRoom, "checking") };
   const missingNetwork = await externalNetworkFailure(context, spec, "checking");
   if (missingNetwork) return { failure: missingNetwork };
   const mayUse = kept !== undefined || !mustAsk(spec.image, pullPolicyOf(record.action, spec));

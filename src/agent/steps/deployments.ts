@@ -10,6 +10,7 @@ import { hostPortsOf } from "../core/host/host-port.ts";
 import { acceptGroup } from "../core/apply/accept-group.ts";
 import { requestedDeploymentId } from "../core/apply/child-id.ts";
 import { KeptImages } from "../store/kept-images.ts";
+import { removeUnusedFetched } from "../files/fetched-contents.ts";
 import { FileIntake } from "../files/intake.ts";
 import { removeOtherPlaces } from "../files/place.ts";
 import type { CommandHandler } from "../link/ports.ts";
@@ -199,7 +200,7 @@ export class DeviceDeployments implements Omit<CommandHandler, "updateAgent">, A
 
   #newIntake(): FileIntake {
     const { store, config } = this.#services;
-    return new FileIntake(store, config.policy.max_files_bytes);
+    return new FileIntake(store, config.stateDir, config.policy.max_files_bytes);
   }
 
   /** Whether the command was received before. Throws when the disk is full and it was not. */
@@ -329,6 +330,7 @@ export class DeviceDeployments implements Omit<CommandHandler, "updateAgent">, A
     if (this.#isRebuilding()) return;
     try {
       removeOtherPlaces(config.stateDir, usedPlaces(store));
+      removeUnusedFetched(config.stateDir, store);
     } catch (error) {
       logger.warn(
         { err: error, deployment: id, app },

@@ -1,6 +1,7 @@
 import { posix } from "node:path";
 import type { Value } from "../documents/value.ts";
-import { addFile, addLocalFile, type FileSettings, noteOutside } from "./local-content.ts";
+import { addFile, addLocalFile, noteOutside } from "./local-content.ts";
+import type { FileSettings } from "./pack-local.ts";
 import { readTmpfsMode } from "./tmpfs.ts";
 import { refuseUnknown } from "./unknown.ts";
 import type { ComposeFile, Converter, ServiceDraft } from "./service.ts";

@@ -11,17 +11,19 @@ import { MAX_APP_FILES, MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
 import type { LocalFiles } from "../documents/local-files.ts";
 import type { Value } from "../documents/value.ts";
 import { contentFields, contentOf } from "../documents/file-content.ts";
+import {
+  DEFAULT_MODE,
+  type FileSettings,
+  isLargeFile,
+  type ListedFile,
+  MAX,
+  packDirectory,
+  packFile,
+  refuseUnreadable,
+  sizeOfAll,
+  TOO_MUCH,
+} from "./pack-local.ts";
 import type { ServiceDraft } from "./service.ts";
-
-const MAX = `${MAX_APP_FILES_BYTES / 1024 ** 2} MiB`;
-const TOO_MUCH = "Put the files into the image, or on the device, and mount them there by their absolute path.";
-
-/** What a file gets beside its content. */
-export interface FileSettings {
-  readonly mode?: string | undefined;
-  readonly owner?: string | undefined;
-  readonly secret?: boolean | undefined;
-}
 
 /** Adds a file of this machine to an app. */
 export function addLocalFile(
@@ -32,9 +34,23 @@ export function addLocalFile(
   local: LocalFiles,
   settings: FileSettings = {},
 ): void {
-  const bytes = readBounded(value, name, local);
-  const rights = bytes && settings.mode === undefined ? rightsOf(value, name, local) : {};
-  if (bytes && rights) addFile(value, target, bytes, service, { ...settings, ...rights });
+  const isLarge = settings.secret !== true && isLargeFile(name, local);
+  const bytes = isLarge ? undefined : readBounded(value, name, local);
+  if (!bytes && !isLarge) return;
+  const rights = settings.mode === undefined ? rightsOf(value, name, local) : {};
+  if (!rights) return;
+  const all = { ...settings, ...rights };
+  if (bytes) addFile(value, target, bytes, service, all);
+  else if (all.owner === undefined) {
+    const packed = packFile(value, name, local);
+    if (packed)
+      service.append("files", { target, ...packed, ...(all.mode !== undefined && { mode: all.mode }) }, value.place);
+  } else {
+    value.refuse(
+      `names ${name} with more than ${MAX}, which others may not read here, or which has an owner.`,
+      "Let others read it (chmod o+r), and give it no owner.",
+    );
+  }
 }
 
 /** All users in an app may read a file, but one that others may not read here: that keeps its rights and its owner. */
@@ -88,6 +104,11 @@ export function addLocalDirectory(
 ): void {
   const read = readDirectory(value, name, local);
   if (!read) return;
+  const at = posix.normalize(target).replace(/(?<=.)\/$/, "");
+  if (!Array.isArray(read)) {
+    service.append("files", { target: at, ...read }, value.place);
+    return;
+  }
   if (read.length === 0) {
     value.refuse(
       `mounts ${name}, which holds no files.`,
@@ -97,16 +118,16 @@ export function addLocalDirectory(
   }
   const isForAll = read.every(({ owner }) => owner === undefined);
   if (isForAll) {
-    const file = { target: posix.normalize(target).replace(/(?<=.)\/$/, ""), ...directoryFields(read) };
-    service.append("files", file, value.place);
+    service.append("files", { target: at, ...directoryFields(read) }, value.place);
   } else appendFiles(value, name, target, read, service);
 }
 
 /** Returns the fields of a file that have a directory of this machine as a whole. `undefined`: why not is said. */
 export function readWholeDirectory(value: Value, name: string, local: LocalFiles): Partial<AppFile> | undefined {
   const read = readDirectory(value, name, local);
-  const own = read?.find(({ owner }) => owner !== undefined);
-  if (!own) return read && directoryFields(read);
+  if (!Array.isArray(read)) return read;
+  const own = read.find(({ owner }) => owner !== undefined);
+  if (!own) return directoryFields(read);
   return value.refuse(
     `names ${name}, where others may not read ${own.path}.`,
     "Name each file by itself, which keeps its rights.",
@@ -120,27 +141,33 @@ interface ReadFile extends FileSettings {
   readonly content: Buffer;
 }
 
-/** Reads what is in a directory. `undefined`: it is too much, or something cannot be read, which is said. */
-function readDirectory(value: Value, name: string, local: LocalFiles): ReadFile[] | undefined {
+/**
+ * Reads what is in a directory; packs it where it is too large for a request. `undefined`: it is too much, or something cannot be
+ * read, which is said.
+ */
+function readDirectory(value: Value, name: string, local: LocalFiles): ReadFile[] | Partial<AppFile> | undefined {
   const files = listFiles(value, name, local);
   if (!files) return undefined;
   const bytes = sizeOfAll(value, files, local);
   if (bytes === undefined) return undefined;
-  if (bytes > MAX_APP_FILES_BYTES) {
-    const much = `${files.length} files, ${Math.ceil(bytes / 1024)} KiB`;
-    return value.refuse(`mounts ${name} with ${much}: at most ${MAX} come with an app.`, TOO_MUCH);
-  }
   if (local.isInside(name)) noteLinked(value, name, files, local);
-  const read: ReadFile[] = [];
+  const isLarge = bytes > MAX_APP_FILES_BYTES;
+  const listed: ListedFile[] = [];
   for (const file of files) {
-    const content = readBounded(value, file, local);
-    const rights = content && rightsOf(value, file, local);
-    if (!content || !rights) return undefined;
+    const rights = rightsOf(value, file, local);
+    if (!rights) return undefined;
     const path = posix.relative(posix.normalize(name), posix.normalize(file));
     if (!isArchivePath(path)) {
       return value.refuse(`mounts ${name} with a path that is too long or deep, or has control characters: ${path}`);
     }
-    read.push({ path, content, ...rights });
+    listed.push({ path, file, ...rights });
+  }
+  if (isLarge) return packDirectory(value, name, listed, local);
+  const read: ReadFile[] = [];
+  for (const { file, ...settings } of listed) {
+    const content = readBounded(value, file, local);
+    if (!content) return undefined;
+    read.push({ ...settings, content });
   }
   return read;
 }
@@ -167,7 +194,11 @@ function noteLinked(value: Value, name: string, files: readonly string[], local:
 }
 
 function directoryFields(files: readonly ReadFile[]): Partial<AppFile> {
-  const entries = files.map(({ path, content, mode = "0444" }) => ({ path, content, mode: Number.parseInt(mode, 8) }));
+  const entries = files.map(({ path, content, mode = DEFAULT_MODE }) => ({
+    path,
+    content,
+    mode: Number.parseInt(mode, 8),
+  }));
   return { directory: true, ...contentFields(writeDirectoryArchive(entries)) };
 }
 
@@ -207,6 +238,14 @@ export function finishDirectories(service: ServiceDraft): void {
     place: service.placeOf(["files", index]),
   }));
   if (drafts.every(({ file }) => isWhole(file))) return;
+  const large = drafts.find(({ file }) => !isWhole(file) && file.upload !== undefined);
+  if (large) {
+    service.value.refuse(
+      `has mounts, or files of the engine, inside of ${large.file.target}, whose files then come one by one: they have more than ${MAX}.`,
+      TOO_MUCH,
+    );
+    return;
+  }
   service.unset("files");
   for (const { file, place } of drafts) {
     for (const part of isWhole(file) ? [file] : partsOf(file, targets)) service.append("files", part, place);
@@ -245,19 +284,6 @@ function partsOf(directory: AppFile, targets: readonly string[]): AppFile[] {
   return parts;
 }
 
-/** `undefined`: one of them has gone since the directory was read. */
-function sizeOfAll(value: Value, files: readonly string[], local: LocalFiles): number | undefined {
-  let sum = 0;
-  for (const file of files) {
-    try {
-      sum += local.sizeOf(file);
-    } catch (error) {
-      return refuseUnreadable(value, file, error);
-    }
-  }
-  return sum;
-}
-
 /** All files below a directory, links followed. `undefined`: there are too many, or something that cannot be read. */
 function listFiles(value: Value, name: string, local: LocalFiles): string[] | undefined {
   const files: string[] = [];
@@ -284,11 +310,6 @@ function listDirectory(value: Value, name: string, local: LocalFiles): string[] 
   } catch (error) {
     return refuseUnreadable(value, name, error);
   }
-}
-
-function refuseUnreadable(value: Value, name: string, error: unknown): undefined {
-  const { code = "unknown reason" } = error as NodeJS.ErrnoException;
-  return value.refuse(`names ${name}, which cannot be read (${code}).`);
 }
 
 /** Reads a file of this machine. `undefined`: it is too large, or cannot be read. */

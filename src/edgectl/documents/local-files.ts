@@ -10,6 +10,7 @@ import {
   statSync,
 } from "node:fs";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
+import type { UploadSource } from "./large-content.ts";
 
 /** What a name leads to, with links followed. `other`: also what this user may not look at. */
 export type LocalKind = "file" | "directory" | "missing" | "other";
@@ -29,8 +30,12 @@ export interface LocalFiles {
   ownerOf(name: string): string;
   /** Throws the errors of the file system. */
   read(name: string): Buffer;
+  /** Reads the first bytes of a file, chunk by chunk. Throws also where it has fewer. */
+  readChunks(name: string, bytes: number): Iterable<Uint8Array>;
   /** Names in a directory, in order. */
   list(name: string): string[];
+  /** What was packed of them, as it is too large for a request, by the hash of the upload. */
+  readonly uploads: Map<string, UploadSource>;
 }
 
 /** @param directory of the document */
@@ -62,10 +67,12 @@ export function localFiles(directory: string): LocalFiles {
       return `${uid}:${gid}`;
     },
     read: (name) => readBounded(pathOf(name)),
+    readChunks: (name, bytes) => chunksOf(pathOf(name), bytes),
     list: (name) =>
       readdirSync(pathOf(name))
         .toSorted()
         .map((entry) => join(name, entry)),
+    uploads: new Map(),
   };
 }
 
@@ -84,6 +91,23 @@ function readBounded(path: string): Buffer {
       chunks.push(chunk.subarray(0, read));
     }
     throw Object.assign(new Error(`${path} has no end`), { code: "EFBIG" });
+  } finally {
+    closeSync(file);
+  }
+}
+
+const CHUNK_BYTES = 1024 * 1024;
+
+function* chunksOf(path: string, bytes: number): Generator<Uint8Array> {
+  const file = openSync(path, "r");
+  try {
+    for (let at = 0; at < bytes;) {
+      const chunk = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, bytes - at));
+      const read = readSync(file, chunk, 0, chunk.length, at);
+      if (read === 0) throw Object.assign(new Error(`${path} was cut short`), { code: "it was changed" });
+      yield chunk.subarray(0, read);
+      at += read;
+    }
   } finally {
     closeSync(file);
   }

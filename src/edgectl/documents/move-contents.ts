@@ -4,6 +4,7 @@ import type { AppFile } from "../../protocol/apps/app-files.ts";
 import type { FileUpload } from "../../protocol/apps/uploads.ts";
 import { MAX_APP_REQUEST_BYTES, MAX_APPLY_BYTES } from "../../protocol/limits.ts";
 import { contentOf } from "./file-content.ts";
+import { sourceOf, type UploadSource } from "./large-content.ts";
 
 /** Room for what the service fills in. */
 const MARGIN_BYTES = 32 * 1024;
@@ -16,16 +17,25 @@ type Body = Readonly<Record<string, unknown>>;
 /** A request, and the uploads that it names. */
 export interface MovedContents<T> {
   readonly body: T;
-  /** The bytes of each by their SHA-256, in hex. */
-  readonly uploads: ReadonlyMap<string, Buffer>;
+  /** By their SHA-256, in hex. */
+  readonly uploads: ReadonlyMap<string, UploadSource>;
 }
 
 /**
  * Moves contents of files from a request of one app or of several to uploads, the largest first, if it is larger than the service
  * takes. Secrets stay in it: an upload is known by its hash.
+ *
+ * @param packed what was packed before, of which the request may name some
  */
-export function moveContents<T extends Body>(body: T): MovedContents<T> {
-  const uploads = new Map<string, Buffer>();
+export function moveContents<T extends Body>(
+  body: T,
+  packed: ReadonlyMap<string, UploadSource> = new Map(),
+): MovedContents<T> {
+  const uploads = new Map<string, UploadSource>();
+  for (const { upload } of filesOf(body)) {
+    const source = packed.get(upload?.sha256 ?? "");
+    if (upload && source) uploads.set(upload.sha256, source);
+  }
   /** By the hash of the content: the service takes one for each. Files may have it packed in several ways. */
   const named = new Map<string, FileUpload>();
   const maxBytes = ("apps" in body ? MAX_APPLY_BYTES : MAX_APP_REQUEST_BYTES) - MARGIN_BYTES;
@@ -40,9 +50,9 @@ export function moveContents<T extends Body>(body: T): MovedContents<T> {
     const hash = sha256(content);
     let upload = named.get(hash);
     if (!upload) {
-      const packed = gzip === undefined ? gzipSync(content, { level: 9 }) : Buffer.from(gzip, "base64");
-      upload = { sha256: sha256(packed), bytes: packed.length, size: content.length };
-      uploads.set(upload.sha256, packed);
+      const whole = gzip === undefined ? gzipSync(content, { level: 9 }) : Buffer.from(gzip, "base64");
+      upload = { sha256: sha256(whole), bytes: whole.length, size: content.length };
+      uploads.set(upload.sha256, sourceOf(whole));
       named.set(hash, upload);
     }
     const short = { ...rest, sha256: hash, upload };

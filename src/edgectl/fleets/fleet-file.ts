@@ -4,6 +4,7 @@ import { type DocumentNode, placeOf, toJson, valueOf } from "../documents/node.t
 import { Problems } from "../documents/problems.ts";
 import type { WrittenGroup } from "../group/written-group.ts";
 import { MASK } from "../../lib/redact.ts";
+import type { UploadSource } from "../documents/large-content.ts";
 import { moveContents } from "../documents/move-contents.ts";
 import type { Io } from "../io.ts";
 import { dirname } from "node:path";
@@ -126,6 +127,8 @@ export interface FleetFile {
   /** The version that the agent must have at least. */
   readonly agentVersion: string | undefined;
   readonly comment: string | undefined;
+  /** What its apps name and was packed here, by hash. */
+  readonly uploads: ReadonlyMap<string, UploadSource>;
   /** What does not prevent the file from being applied. */
   readonly notes: readonly string[];
 }
@@ -190,6 +193,7 @@ export function readFleetFile(text: string, { fileName, path, env }: FleetFileOp
     absent,
     agentVersion: checked.data.agent?.version,
     comment,
+    uploads: local.uploads,
     notes: problems.notes,
   };
 }

@@ -4,6 +4,7 @@ import { MAX_ENV_FILE_BYTES, parseEnvFile } from "../compose/env-file.ts";
 import type { Lookup } from "../compose/interpolate.ts";
 import { loadDocument } from "../documents/load.ts";
 import type { DocumentNode } from "../documents/node.ts";
+import type { UploadSource } from "../documents/large-content.ts";
 import { type LocalFiles, localFiles } from "../documents/local-files.ts";
 import { Problems } from "../documents/problems.ts";
 import { usageFailure } from "../failure.ts";
@@ -41,6 +42,8 @@ export interface GroupFileOptions {
 export interface GroupFile {
   readonly written: WrittenGroup;
   readonly problems: Problems;
+  /** What its apps name and was packed here, by hash. */
+  readonly uploads: ReadonlyMap<string, UploadSource>;
 }
 
 /**
@@ -66,7 +69,7 @@ export function readGroupFile(
   if (!document) return undefined;
   const local = localFiles(path === undefined ? process.cwd() : dirname(path));
   if (isOnly && isEdgeFile(document)) {
-    return { written: readEdgeFile(document, { project, path, local, problems }), problems };
+    return { written: readEdgeFile(document, { project, path, local, problems }), problems, uploads: local.uploads };
   }
   if (isOnly && !isCompose(document)) return undefined;
   requireCompose([first, ...others], documents);
@@ -83,7 +86,7 @@ export function readGroupFile(
   const compose = { project, path, lookup, local, problems, problemsOf, profiles, sharedVolumes, buildRegistry };
   const written = convertCompose(documents, compose);
   for (const other of named.values()) problems.include(other);
-  return { written, problems };
+  return { written, problems, uploads: local.uploads };
 }
 
 /** Any of several files may lack `services`, but none has apps of another format. */

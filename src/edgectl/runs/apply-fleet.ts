@@ -66,11 +66,13 @@ export async function applyFleet(
 async function carryOut(
   context: Context,
   client: ApiClient,
-  { fleet: { name, selector, apps, strategy, on_drift }, apps: entries, absent, agentVersion, comment }: FleetFile,
+  file: FleetFile,
   { change, asks_for_revision: asks }: FleetPlan,
   { last, tag }: { readonly last: number; readonly tag: string | undefined },
 ): Promise<number> {
   const { printer } = context;
+  const { apps: entries, absent, agentVersion, comment } = file;
+  const { name, selector, apps, strategy, on_drift } = file.fleet;
   const fields = { selector, apps, strategy, on_drift };
   if (change === "create") await createFleet(client, { name, ...fields });
   // A field of the strategy that is not named stays, and this one has no default.
@@ -88,7 +90,7 @@ async function carryOut(
       ...(agentVersion !== undefined && { agent: { version: agentVersion } }),
       ...(comment !== undefined && { comment }),
     };
-    const moved = moveContents(body);
+    const moved = moveContents(body, file.uploads);
     await sendUploads(context, client, moved.uploads);
     revision = (await createRevision(client, name, moved.body)).number;
     // Revisions have no state that a request could name: each is made from the file alone.

@@ -80,7 +80,7 @@ export async function applyGroup(
     if (!options.yes) await confirmApply(context, asset);
     try {
       const expected = { ...request, expect: plan.plan_hash };
-      await requestDeployment(context, client, asset, applyRequest(asset, expected, false), options);
+      await requestDeployment(context, client, asset, applyRequest(asset, expected, false), options, file.uploads);
       return;
     } catch (error) {
       const isOvertaken = error instanceof Failure && error.code === "PlanChanged";

@@ -6,6 +6,7 @@ import type { Context } from "../context.ts";
 import { EXIT, Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
 import { createDeploymentView, type DeploymentView, SilentView } from "../views/deployment-view.ts";
+import type { UploadSource } from "../documents/large-content.ts";
 import { moveContents } from "../documents/move-contents.ts";
 import { sendUploads } from "./send-uploads.ts";
 import { type DeploymentEventSource, followDeployment } from "../deploy/follow.ts";
@@ -29,6 +30,8 @@ type RunOptions = FollowFlags & { readonly asset: string } & (
 /**
  * Sends a request that creates a deployment and shows the deployment until it ends. Retries reuse one
  * `Idempotency-Key`, so that the service joins them to the first request. Errors: as `runDeployment`.
+ *
+ * @param packed what was packed before, of which the request may name some
  */
 export async function requestDeployment(
   context: Context,
@@ -36,8 +39,9 @@ export async function requestDeployment(
   asset: string,
   request: DeploymentRequest,
   { detach = false, retryFor, timings = false }: FollowFlags,
+  packed: ReadonlyMap<string, UploadSource> = new Map(),
 ): Promise<void> {
-  const moved = withMovedContents(request);
+  const moved = withMovedContents(request, packed);
   if (request.query["dry_run"] === undefined) await sendUploads(context, client, moved.uploads);
   const start = starterOf(context, client, moved.request);
   await runDeployment(context, client, { asset, start, detach, retryFor, timings });
@@ -65,10 +69,10 @@ export async function requestDryRun(
 }
 
 /** Returns the request with uploads in place of contents that are too large for it. A dry run names them, and sends none. */
-function withMovedContents(request: DeploymentRequest) {
+function withMovedContents(request: DeploymentRequest, packed?: ReadonlyMap<string, UploadSource>) {
   const { body } = request;
-  if (typeof body !== "object" || body === null) return { request, uploads: new Map<string, Buffer>() };
-  const moved = moveContents(body as Readonly<Record<string, unknown>>);
+  if (typeof body !== "object" || body === null) return { request, uploads: new Map<string, UploadSource>() };
+  const moved = moveContents(body as Readonly<Record<string, unknown>>, packed);
   return { request: { ...request, body: moved.body }, uploads: moved.uploads };
 }
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { absolutePath } from "./app-fields.ts";
-import { MAX_APP_FILES, MAX_APP_FILES_BYTES, MAX_APPLY_BYTES } from "../limits.ts";
+import { MAX_APP_FILES, MAX_APP_FILES_BYTES, MAX_APPLY_BYTES, MAX_UPLOADED_FILES_BYTES } from "../limits.ts";
 import { normalizePath } from "../values/normalize-path.ts";
 import type { RequestIssue } from "../errors/request-error.ts";
 import { type FileUpload, fileUploadSchema, isSameUpload, OTHER_UPLOAD } from "./uploads.ts";
@@ -137,7 +137,7 @@ function filesOf(mustHaveContent: boolean) {
 /** A file as the device keeps and reports it. Its content is stored apart, under its hash or the id of the secret. */
 export const storedFileSchema = z.strictObject({
   target: absolutePath,
-  size: z.int().min(0).max(MAX_APP_FILES_BYTES),
+  size: z.int().min(0).max(MAX_UPLOADED_FILES_BYTES),
   /** Hash of the content, hex; absent for a secret, since a short one could be guessed by it. */
   sha256: z.string().max(64).exactOptional(),
   /** Random id of a secret content, which stays while the content does; absent in reports. */
@@ -201,14 +201,22 @@ function findContentIssues(files: readonly AppFile[], mustHaveContent: boolean):
     if (!mustHaveContent || (first !== undefined && first !== "sha256")) return [];
     return [{ path: [index, "content"], reason: "is missing; give `content`, `content_base64` or `content_gzip`" }];
   });
-  const total = files.reduce((sum, file) => sum + (contentBytes(file) ?? 0), 0);
-  if (total <= MAX_APP_FILES_BYTES) return issues;
-  return [...issues, { path: [], reason: tooLarge(total) }];
+  const total = totalOf(files);
+  // The device gives the engine what has an owner as a whole.
+  const whole = totalOf(files.filter(({ upload, owner }) => upload === undefined || owner !== undefined));
+  if (whole > MAX_APP_FILES_BYTES) return [...issues, { path: [], reason: tooLarge(whole, MAX_APP_FILES_BYTES) }];
+  if (total <= MAX_UPLOADED_FILES_BYTES) return issues;
+  return [...issues, { path: [], reason: tooLarge(total, MAX_UPLOADED_FILES_BYTES) }];
+}
+
+function totalOf(files: readonly AppFile[]): number {
+  return files.reduce((sum, file) => sum + (contentBytes(file) ?? 0), 0);
 }
 
 /** Says that the files of one app have too many bytes. */
-function tooLarge(bytes: number): string {
-  return `the files have ${bytes} bytes in all, and at most ${MAX_APP_FILES_BYTES} are allowed; mount a volume instead`;
+function tooLarge(bytes: number, max: number): string {
+  const which = max === MAX_APP_FILES_BYTES ? "the files that are no uploads, or have an owner," : "the files";
+  return `${which} have ${bytes} bytes in all, and at most ${max} are allowed; mount a volume instead`;
 }
 
 function findTargetIssues(files: readonly AppFile[]): Issue[] {

@@ -1,16 +1,13 @@
 import { z } from "zod";
-import { MAX_APP_FILES_BYTES } from "../limits.ts";
+import { MAX_UPLOADED_FILES_BYTES } from "../limits.ts";
 
 /*
  * Contents of apps' files that are too large for a request. They are uploaded to the service by their hash, compressed with gzip,
  * and devices fetch them from there.
  */
 
-/** What gzip may add to a content that does not compress. */
-const MAX_GZIP_OVERHEAD_BYTES = 64 * 1024;
-
-/** Maximum size of an upload, which is compressed. */
-export const MAX_UPLOAD_BYTES = MAX_APP_FILES_BYTES + MAX_GZIP_OVERHEAD_BYTES;
+/** Maximum size of an upload, which is compressed: half of what an account may have, so that there is room for the next version. */
+export const MAX_UPLOAD_BYTES = 256 * 1024 * 1024;
 
 /** Size of the pieces that an upload is sent in; the last one may be shorter. */
 export const UPLOAD_PIECE_BYTES = 128 * 1024;
@@ -30,7 +27,7 @@ export const fileUploadSchema = z
   .strictObject({
     sha256: uploadHashSchema,
     bytes: uploadBytes.meta({ description: "Size of the upload in bytes: what the device downloads." }),
-    size: z.int().min(0).max(MAX_APP_FILES_BYTES).meta({ description: "Size of the content in bytes, unpacked." }),
+    size: z.int().min(0).max(MAX_UPLOADED_FILES_BYTES).meta({ description: "Size of the content in bytes, unpacked." }),
   })
   .meta({ id: "FileUpload" });
 export type FileUpload = z.output<typeof fileUploadSchema>;

@@ -167,7 +167,7 @@ export const LINK_ENTRY_POINTS: readonly EntryPoint[] = [
     run: (bytes) => {
       const decoded = decodeControlFrame(bytes);
       if (decoded.kind !== "frame" || decoded.frame.type !== "apply") throw new Error("is no apply");
-      const intake = new FileIntake({ fileContent: () => undefined });
+      const intake = new FileIntake({ fileContent: () => undefined }, "/nowhere");
       const context = { id: "d", order: 1, origin: "control_plane", options: {}, apps: [] } as const;
       acceptGroup(decoded.frame.request, { ...context, activeDeploymentOf: () => undefined, takeFiles: intake.take });
     },

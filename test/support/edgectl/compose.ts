@@ -165,6 +165,8 @@ function memoryFiles(
     modeOf: (name) => modes[pathOf(name)] ?? 0o644,
     ownerOf: () => "1000:1001",
     read: contentOf,
+    readChunks: (name, bytes) => [contentOf(name).subarray(0, bytes)],
+    uploads: new Map(),
     list(name) {
       const directory = pathOf(name);
       const inside = Object.keys(files).filter((path) => isIn(directory, path));

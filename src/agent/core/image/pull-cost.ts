@@ -49,13 +49,37 @@ export function computePullCost(
   };
 }
 
-/** Returns the cost with that of files, which are on disk in the store and in the place that they are mounted from. */
+/** Returns the cost with that of files, which are on disk as they were fetched, and unpacked where they are mounted from. */
 export function withFiles(cost: PullCost, fetches: readonly FileFetch[] = []): PullCost {
   if (fetches.length === 0) return cost;
-  const needed = [...new Map(fetches.map((fetch) => [fetch.sha256, fetch])).values()];
+  const needed = distinctFetches(fetches);
   const fileBytes = sum(needed.map(({ upload }) => upload.bytes));
-  const diskBytes = cost.diskBytes + 2 * sum(needed.map(({ size }) => size));
+  const diskBytes = cost.diskBytes + fileBytes + sum(needed.map(({ size }) => size));
   return { ...cost, downloadBytes: cost.downloadBytes + fileBytes, diskBytes, fileBytes };
+}
+
+/** Disk space that must remain for the agent's own state. */
+const MIN_FREE_BYTES = 16 * 1024 * 1024;
+
+/** Returns why there is no room for files in the agent's state directory, or `undefined`. @param freeBytes `undefined` if unknown */
+export function findFilesSpaceRefusal(
+  fetches: readonly FileFetch[],
+  freeBytes: number | undefined,
+): PullRefusal | undefined {
+  if (fetches.length === 0 || freeBytes === undefined) return undefined;
+  // While one is stored, it is there twice as it was fetched.
+  const bytes = sum(distinctFetches(fetches).map(({ upload, size }) => 2 * upload.bytes + size));
+  const needed = bytes + MIN_FREE_BYTES;
+  if (freeBytes >= needed) return undefined;
+  return {
+    code: "InsufficientDisk",
+    message: `The files of the app need ${formatSize(needed)} of disk space in the agent's state directory, and ${formatSize(freeBytes)} are free.`,
+    details: { needed_bytes: needed, free_bytes: freeBytes },
+  };
+}
+
+function distinctFetches(fetches: readonly FileFetch[]): readonly FileFetch[] {
+  return [...new Map(fetches.map((fetch) => [fetch.sha256, fetch])).values()];
 }
 
 function commonLength(one: readonly string[], other: readonly string[]): number {

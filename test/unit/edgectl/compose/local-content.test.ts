@@ -1,6 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { gunzipSync } from "node:zlib";
 import { addLocalDirectory } from "../../../../src/edgectl/compose/local-content.ts";
 import { ServiceDraft } from "../../../../src/edgectl/compose/service.ts";
 import type { LocalFiles, LocalKind } from "../../../../src/edgectl/documents/local-files.ts";
@@ -8,7 +9,9 @@ import type { ScalarNode } from "../../../../src/edgectl/documents/node.ts";
 import { Problems } from "../../../../src/edgectl/documents/problems.ts";
 import { Value } from "../../../../src/edgectl/documents/value.ts";
 import { readGroupFile } from "../../../../src/edgectl/group-file/read-group.ts";
+import { writeDirectoryArchive } from "../../../../src/lib/directory-archive.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
+import { sha256Of } from "../../../support/uploads/upload.ts";
 
 const FILES: LocalFiles = {
   kindOf: () => "file",
@@ -18,8 +21,12 @@ const FILES: LocalFiles = {
   modeOf: () => 0o644,
   ownerOf: () => "0:0",
   read: () => Buffer.from("a"),
+  readChunks: () => [Buffer.from("a")],
   list: () => ["d/a"],
+  uploads: new Map(),
 };
+
+const MIB = 1024 * 1024;
 
 const list = (): string[] => Array.from({ length: 100_000 }, (_, index) => `d/${index}`);
 
@@ -30,10 +37,17 @@ function gone(): never {
 /** What is said of a directory `d` that is mounted. */
 function mounted(local: Partial<LocalFiles>): string[] {
   const problems = new Problems("f");
+  draftOf(local, problems);
+  return problems.problemDocuments.map(({ message }) => message);
+}
+
+/** A service that mounts a directory `d`. */
+function draftOf(local: Partial<LocalFiles>, problems = new Problems("f")): ServiceDraft {
   const node: ScalarNode = { kind: "scalar", place: { line: 1, column: 1 }, value: "./d:/d", source: "./d:/d" };
   const value = new Value(node, problems, "services.web.volumes[0]");
-  addLocalDirectory(value, "d", "/d", new ServiceDraft("web", value), { ...FILES, ...local });
-  return problems.problemDocuments.map(({ message }) => message);
+  const draft = new ServiceDraft("web", value);
+  addLocalDirectory(value, "d", "/d", draft, { ...FILES, ...local });
+  return draft;
 }
 
 describe("a directory beside the compose file", () => {
@@ -64,7 +78,49 @@ describe("a directory beside the compose file", () => {
   test("with a file that grows while it is read has no more of it than its bound", () => {
     const large = Buffer.alloc(16 * 1024 * 1024 + 1);
     expect(mounted({ read: () => large })).toEqual([expect.stringContaining("d/a, which grew beyond 16384 KiB")]);
-    expect(mounted({ sizeOf: () => large.length })).toEqual([expect.stringContaining("16385 KiB")]);
+  });
+
+  test("that is too large for a request is packed as it is read, file by file, and sent apart", () => {
+    const half = Buffer.alloc(9 * MIB, "a");
+    const uploads: LocalFiles["uploads"] = new Map();
+    const draft = draftOf({
+      list: () => ["d/b", "d/a"],
+      modeOf: (name) => (name === "d/a" ? 0o755 : 0o644),
+      sizeOf: () => half.length,
+      read: () => expect.fail("it was read as a whole"),
+      readChunks: () => [half.subarray(MIB), half.subarray(0, MIB)],
+      uploads,
+    });
+    const [[hash, source] = []] = [...uploads];
+    const packed = Buffer.concat([...source!.read()]);
+    const archive = gunzipSync(packed);
+    const upload = { sha256: hash, bytes: packed.length, size: archive.length };
+    expect(draft.fields).toEqual({
+      files: [{ target: "/d", directory: true, sha256: sha256Of(archive), upload }],
+    });
+    expect(sha256Of(packed)).toBe(hash);
+    expect(
+      archive.equals(
+        writeDirectoryArchive([
+          { path: "a", mode: 0o555, content: half },
+          { path: "b", mode: 0o444, content: half },
+        ]),
+      ),
+    ).toBe(true);
+  });
+
+  test.each<[string, Partial<LocalFiles>, string]>([
+    ["that nobody may have", { sizeOf: () => 1024 * MIB + 1 }, "1025 MiB: at most 1024 MiB come with an app"],
+    [
+      "from which a file goes while it is packed",
+      { sizeOf: () => 17 * MIB, readChunks: gone },
+      "cannot be read (ENOENT)",
+    ],
+    ["with a file that others may not read", { sizeOf: () => 17 * MIB, modeOf: () => 0o600 }, "others may not read a"],
+  ])("that is too large for a request, %s, is refused", (_what, local, reason) => {
+    const uploads: LocalFiles["uploads"] = new Map();
+    expect(mounted({ ...local, uploads })).toEqual([expect.stringContaining(reason)]);
+    expect(uploads.size).toBe(0);
   });
 });
 

@@ -5,6 +5,7 @@ import { moveContents } from "../../../../src/edgectl/documents/move-contents.ts
 import type { AppFile } from "../../../../src/protocol/apps/app-files.ts";
 import { parseNewAppSpec } from "../../../../src/protocol/apps/app-spec.ts";
 import { MAX_APP_REQUEST_BYTES, MAX_APPLY_BYTES } from "../../../../src/protocol/limits.ts";
+import { packContent, type UploadSource } from "../../../../src/edgectl/documents/large-content.ts";
 import { noise, sha256Of } from "../../../support/uploads/upload.ts";
 
 const KIB = 1024;
@@ -13,6 +14,8 @@ const file = (target: string, content: Buffer, fields: Partial<AppFile> = {}): A
   ...contentFields(content),
   ...fields,
 });
+
+const bytesOf = (source: UploadSource): Buffer => Buffer.concat([...source.read()]);
 
 const sizeOf = (body: object): number => Buffer.byteLength(JSON.stringify(body));
 
@@ -27,16 +30,17 @@ it("of a request that is too large the largest contents become uploads, and no m
   const { body, uploads } = moveContents({ name: "app", image: "app:1", files });
   const [first, second, third] = body.files;
   expect([first, third]).toEqual([files[0], files[2]]);
-  const [[sha256, packed] = []] = [...uploads];
+  const [[sha256, source] = []] = [...uploads];
+  const packed = bytesOf(source!);
   expect(uploads.size).toBe(1);
   expect(second).toEqual({
     target: "/large",
     mode: "0555",
     sha256: sha256Of(large),
-    upload: { sha256, bytes: packed?.length, size: large.length },
+    upload: { sha256, bytes: packed.length, size: large.length },
   });
-  expect(sha256Of(packed!)).toBe(sha256);
-  expect(gunzipSync(packed!).equals(large)).toBe(true);
+  expect(sha256Of(packed)).toBe(sha256);
+  expect(gunzipSync(packed).equals(large)).toBe(true);
   expect(sizeOf(body)).toBeLessThan(MAX_APP_REQUEST_BYTES);
 });
 
@@ -51,7 +55,7 @@ it("of several apps they are moved too, packed as they were, and the same ones a
   const request = { project: "line", apps: [app("one"), app("two"), { name: "three", absent: true }] };
   const { body, uploads } = moveContents(request);
   expect(sizeOf(body)).toBeLessThan(MAX_APPLY_BYTES);
-  expect([...uploads.values()]).toEqual([Buffer.from(packed.content_gzip ?? "", "base64")]);
+  expect([...uploads.values()].map(bytesOf)).toEqual([Buffer.from(packed.content_gzip ?? "", "base64")]);
   expect(body.apps).toMatchObject([
     { app: { files: [{ directory: true, upload: { size: text.length } }] } },
     { app: { files: [{ upload: { size: text.length } }] } },
@@ -78,4 +82,14 @@ it("a content that is packed in two ways becomes one upload: the service takes n
   });
   expect(uploads.size).toBe(1);
   expect(parseNewAppSpec(body)).toMatchObject({ ok: true });
+});
+
+it("what was packed before is sent if the request names it", () => {
+  const { sha256, upload, source } = packContent(() => [noise(1_000)])!;
+  const packed = new Map([[upload.sha256, source]]);
+  const named = { name: "app", image: "app:1", files: [{ target: "/a", sha256, upload }] };
+  expect(moveContents(named, packed)).toEqual({ body: named, uploads: packed });
+  // The device has it.
+  const known = { ...named, files: [{ target: "/a", sha256 }] };
+  expect(moveContents(known, packed)).toEqual({ body: known, uploads: new Map() });
 });
