@@ -1,6 +1,7 @@
 import type { AgentRig } from "../agent-rig.ts";
 import type { FakeImage } from "../fake-engine/fake-image.ts";
 import type { AppRequest } from "../system.ts";
+import { noise, type SomeUpload, someUpload } from "../uploads/upload.ts";
 import type { ScenarioRequest } from "./model-control-plane.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -112,10 +113,56 @@ const SCENARIOS: Readonly<Record<string, Omit<Scenario, "contents">>> = {
   },
 };
 
+/** Large enough for several chunks. */
+const fetched = ["1", "2"].map((version) => someUpload(Buffer.from(noise(8_000, version).toString("hex")), "/map"));
+const [FIRST, SECOND] = [fetched[0]!, fetched[1]!];
+const textOf = ({ content }: SomeUpload): string => content.toString();
+
+const withMap = (upload: SomeUpload): AppRequest => ({ name: "app", image: OLD, files: [...files("1"), upload.file] });
+const updateOfMap: ScenarioRequest = {
+  action: "update",
+  app: "app",
+  spec: { image: NEW, files: [{ target: "/etc/app.conf" }, SECOND.file] },
+};
+const [conf = ""] = contents("1");
+
+const FETCHED: Readonly<Record<string, Omit<Scenario, "contents">>> = {
+  "an app with a file that is fetched": {
+    requests: [{ action: "deploy", app: "app", spec: withMap(FIRST) }],
+    setUp: setUp(),
+    outcomes: ["Success"],
+    remainingApps: [{ app: "app", by: 0 }],
+    kept: { files: [...contents("1"), textOf(FIRST)], fetched: [FIRST] },
+  },
+  "an update of a file that is fetched": {
+    installed: withMap(FIRST),
+    requests: [updateOfMap],
+    setUp: setUp(),
+    outcomes: ["Success"],
+    remainingApps: [{ app: "app", by: 0 }],
+    kept: { files: [conf, textOf(SECOND)], fetched: [SECOND] },
+  },
+  "an update of a file that is fetched, which crashes": {
+    installed: withMap(FIRST),
+    requests: [updateOfMap],
+    setUp: setUpNew(CRASHES),
+    ...BACK,
+    kept: { files: [...contents("1"), textOf(FIRST)], fetched: [FIRST] },
+  },
+  "a removal of an app with a file that was fetched": {
+    installed: withMap(FIRST),
+    requests: [remove],
+    setUp: setUp(),
+    outcomes: ["Success"],
+    remainingApps: [],
+  },
+};
+
 const plain = ["1", "2"].flatMap((version) => files(version).filter(({ secret }) => !secret));
 
 export const KEPT: Readonly<Record<string, Scenario>> = Object.fromEntries(
-  Object.entries(SCENARIOS).map(([name, scenario]) => {
-    return [name, { ...scenario, isLong: true, contents: plain.map(({ content }) => content) }];
+  Object.entries({ ...SCENARIOS, ...FETCHED }).map(([name, scenario]) => {
+    const uploads = name in FETCHED ? fetched : [];
+    return [name, { ...scenario, isLong: true, contents: plain.map(({ content }) => content), uploads }];
   }),
 );

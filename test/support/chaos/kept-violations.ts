@@ -16,7 +16,7 @@ export function keptViolations(scenario: Scenario, rig: AgentRig, stateDir: stri
   const prefix = enginePrefix(stateDir);
   const withPrefix = (name: string): string => (name === "" ? prefix : `${prefix}.${name}`);
   // The one that apps share, as long as there is an app.
-  const { networks = scenario.remainingApps.length > 0 ? [""] : [], volumes = {}, files = [] } = scenario.kept ?? {};
+  const { networks = scenario.remainingApps.length > 0 ? [""] : [], volumes = {}, files = [], fetched = [] } = scenario.kept ?? {};
   expectSame(rig.engine.networks.names.toSorted(), networks.map(withPrefix).toSorted(), "networks");
   if (volumes !== "any") {
     const owners = rig.engine.volumes.names.map((name) => {
@@ -38,16 +38,27 @@ export function keptViolations(scenario: Scenario, rig: AgentRig, stateDir: stri
   const stored = (scenario.contents ?? []).filter((content) => rig.store.fileContent(sha256(content)) !== undefined);
   const shared = files.filter((content) => scenario.contents?.includes(content));
   expectSame(stored.toSorted(), shared.toSorted(), "contents in the store");
+  const onDisk = fetched.map(({ file, content }) => `${file.sha256}.${content.length}.bin`);
+  expectSame(listNames(join(stateDir, "uploads")), onDisk.toSorted(), "contents that were fetched");
+  const { uploads = [] } = scenario;
+  const bytes = uploads.reduce((sum, { packed }) => sum + packed.length, 0);
+  if (rig.uploads.paid > bytes) found.push(`${rig.uploads.paid} bytes were received, and all uploads have ${bytes}`);
+  const given = new Set(fetched.map(({ sha256 }) => sha256));
+  const left = rig.uploads.unfinished.filter((hash) => given.has(hash));
+  if (left.length > 0) found.push(`downloads are left of what was fetched: ${left.join()}`);
   return found;
 }
 
-/** Paths of the files in the places of apps. */
+/** Paths of the files in the places of apps, and of those that were fetched. */
 export function placedFiles(stateDir: string): string {
-  try {
-    return readdirSync(join(stateDir, "files"), { recursive: true }).join();
-  } catch {
-    return "";
-  }
+  const namesIn = (name: string): string => {
+    try {
+      return readdirSync(join(stateDir, name), { recursive: true }).join();
+    } catch {
+      return "";
+    }
+  };
+  return `${namesIn("files")} ${namesIn("uploads")}`;
 }
 
 function listNames(directory: string): string[] {

@@ -66,6 +66,11 @@ export async function runScenario(
     withCrashPoints(store, crashes, (id, event) => written.set(id, [...(written.get(id) ?? []), event])),
   );
   scenario.setUp(rig);
+  for (const upload of scenario.uploads ?? []) rig.uploads.add(upload);
+  rig.uploads.onChunk = () => {
+    crashes.changed();
+    crashes.checkpoint();
+  };
   crashes.isDisabled = true;
   await install(scenario, rig);
   crashes.isDisabled = false;

@@ -1,5 +1,6 @@
 import type { ApplyRequestInput } from "../../../src/protocol/apps/apply.ts";
 import type { AgentRig } from "../agent-rig.ts";
+import type { SomeUpload } from "../uploads/upload.ts";
 import type { AppRequest } from "../system.ts";
 import type { ScenarioRequest } from "./model-control-plane.ts";
 
@@ -47,7 +48,11 @@ export interface Scenario {
     readonly volumes?: Readonly<Record<string, string>> | "any";
     /** Contents of placed files. */
     readonly files?: readonly string[];
+    /** Contents that were fetched. */
+    readonly fetched?: readonly SomeUpload[];
   };
+  /** What the service has for the device. None of it may be received twice. */
+  readonly uploads?: readonly SomeUpload[];
   /** Contents of all files of the requests that are not secret. */
   readonly contents?: readonly string[];
   setUp(rig: AgentRig): void;
