@@ -18,7 +18,7 @@ const BASE_PER_MINUTE = 600;
 /** Requests of one account: burst, and rate per second. */
 export const MAX_BURST_REQUESTS = 30;
 export const MAX_REQUESTS_PER_SECOND = 50;
-/** A request counts as one more for each of these many bytes of its body. */
+/** A request counts as one more for each of these many bytes of its body, up to the most that it may have. */
 export const BYTES_PER_EXTRA_REQUEST = 32 * 1024;
 /** Requests of one address whose credential is none, or was not seen before. */
 export const MAX_BURST_UNKNOWN = 60;
@@ -77,11 +77,13 @@ export class Pacing {
    * @param secret the credential as it was sent; anything but a text is none
    */
   async authenticate<P extends Principal>(
-    { ip, headers }: FastifyRequest,
+    { ip, headers, routeOptions }: FastifyRequest,
     secret: unknown,
     lookUp: () => Promise<P | undefined>,
   ): Promise<P | undefined> {
-    const count = 1 + Math.floor(bodyBytes(headers) / BYTES_PER_EXTRA_REQUEST);
+    // What is announced costs nothing: more than the request may have is not read.
+    const bytes = Math.min(bodyBytes(headers), routeOptions.bodyLimit);
+    const count = 1 + Math.floor(bytes / BYTES_PER_EXTRA_REQUEST);
     const isPossible = typeof secret === "string" && secret !== "" && secret.length <= MAX_SECRET_LENGTH;
     const id = isPossible ? Buffer.from(hashSecret(secret)).toString("latin1") : undefined;
     // The first of several requests with a new credential finds out whose it is. The others wait for it.

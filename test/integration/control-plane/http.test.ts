@@ -166,6 +166,18 @@ test("a request without a key is refused by its headers, without waiting for the
   expect(answer).toMatch(/^HTTP\/1.1 401 /);
 });
 
+test("a request that announces a body of any size is refused at once, and others of its account and address are not", async () => {
+  const viewer = await control.key(account, [], { role: "viewer" });
+  for (const key of [viewer.apiKey, "ek_none"]) {
+    const head = `POST /v1/assets HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n`;
+    const refused = await raw(`${head}Content-Length: ${Number.MAX_SAFE_INTEGER}\r\n\r\n`);
+    expect(refused).toMatch(/^HTTP\/1.1 40[13] /);
+  }
+  expect(await get("/v1/assets")).toMatch(/^HTTP\/1.1 200 /);
+  const unknown = await raw("GET /v1/assets HTTP/1.1\r\nHost: x\r\nX-API-Key: ek_other\r\nConnection: close\r\n\r\n");
+  expect(unknown).toMatch(/^HTTP\/1.1 401 /);
+});
+
 test("the rest of a large body is not read when its request is refused, and its sender gets the response", async () => {
   const { hostname, port } = new URL(control.url);
   const socket = connect(Number(port), hostname);

@@ -13,6 +13,8 @@ import type { Principal } from "../../../../src/control-plane/accounts/principal
 import { FakeClock } from "../../../support/fake-clock.ts";
 
 const MIB = 1024 * 1024;
+/** Largest body that the requests may have. */
+const MAX_BODY = 20 * BYTES_PER_EXTRA_REQUEST;
 
 /** Time passes while work is done, too. */
 class BusyClock extends FakeClock {
@@ -32,7 +34,8 @@ class Requests {
 
   /** A key is that of the account of its first letter; one that begins with `?` is of none. */
   send(key: string | undefined, ip = "192.0.2.1", bytes = 0): void {
-    const request = { ip, headers: { "content-length": String(bytes) } } as unknown as FastifyRequest;
+    const headers = { "content-length": String(bytes) };
+    const request = { ip, headers, routeOptions: { bodyLimit: MAX_BODY } } as unknown as FastifyRequest;
     const principal = { accountId: key?.[0] } as Principal;
     void this.#pacing
       .authenticate(request, key, async () => {
@@ -108,6 +111,18 @@ test("a request with a large body counts as several", async () => {
     await requests.clock.advance(0);
   }
   expect(requests.count("a")).toBe(2);
+});
+
+test("a body counts as far as the request may have one, however large its headers say that it is", async () => {
+  const requests = new Requests();
+  requests.send("a-viewer", "192.0.2.1", Number.MAX_SAFE_INTEGER);
+  requests.send("?", "192.0.2.2", Number.MAX_SAFE_INTEGER);
+  await requests.clock.advance(0);
+  for (let count = 0; count < 9; count++) requests.send("a-operator");
+  for (let count = 0; count < 39; count++) requests.send(undefined, "192.0.2.2");
+  await requests.clock.advance(0);
+  expect(requests.count("a")).toBe(10);
+  expect(requests.count("none")).toBe(40);
 });
 
 test("dear bodies of an account are read one after the other, within its share of the processor", async () => {
