@@ -5,7 +5,9 @@ import { MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
 import type { StoredFile } from "../../protocol/apps/app-files.ts";
 import { ComparedFile, FlushedFiles, isUnpacked, statIfAny, syncDirectory } from "./archive-on-disk.ts";
 import { type Content, contentInMemory } from "./content.ts";
+import { removeUnusedFetched } from "./fetched-contents.ts";
 import { isContentOf } from "./intake.ts";
+import type { StoreReader } from "../store/store.ts";
 
 /*
  * Where the files of apps lie: `files/` of the state directory has one directory for each version of an app, named
@@ -135,6 +137,16 @@ export function removeOtherPlaces(stateDir: string, deploymentIds: Iterable<stri
     const isKept = kept.has(name.endsWith(PART) ? name.slice(0, -PART.length) : name);
     if (!isKept) rmSync(join(root, name), { recursive: true, force: true });
   }
+}
+
+/** Removes also the contents that were fetched and that no record names. */
+export function removeUnusedFiles(
+  stateDir: string,
+  deploymentIds: Iterable<string>,
+  store: Pick<StoreReader, "apps" | "deployments">,
+): void {
+  removeOtherPlaces(stateDir, deploymentIds);
+  removeUnusedFetched(stateDir, store);
 }
 
 function listNames(directory: string): string[] {

@@ -10,9 +10,8 @@ import { hostPortsOf } from "../core/host/host-port.ts";
 import { acceptGroup } from "../core/apply/accept-group.ts";
 import { requestedDeploymentId } from "../core/apply/child-id.ts";
 import { KeptImages } from "../store/kept-images.ts";
-import { removeUnusedFetched } from "../files/fetched-contents.ts";
 import { FileIntake } from "../files/intake.ts";
-import { removeOtherPlaces } from "../files/place.ts";
+import { removeUnusedFiles } from "../files/place.ts";
 import type { CommandHandler } from "../link/ports.ts";
 import type { DeployServices } from "./context.ts";
 import { DeploymentRun, type RunOptions } from "./deployment-run.ts";
@@ -329,8 +328,7 @@ export class DeviceDeployments implements Omit<CommandHandler, "updateAgent">, A
     const { store, config, logger } = this.#services;
     if (this.#isRebuilding()) return;
     try {
-      removeOtherPlaces(config.stateDir, usedPlaces(store));
-      removeUnusedFetched(config.stateDir, store);
+      removeUnusedFiles(config.stateDir, usedPlaces(store), store);
     } catch (error) {
       logger.warn(
         { err: error, deployment: id, app },

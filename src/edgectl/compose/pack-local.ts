@@ -51,18 +51,21 @@ function packed(
   local: LocalFiles,
   read: () => Iterable<Uint8Array>,
 ): Partial<AppFile> | undefined {
-  const max = (limit: number): string => `at most ${limit / 1024 ** 2} MiB`;
-  const much = `names ${name} with ${Math.ceil(bytes / 1024 ** 2)} MiB: ${max(MAX_UPLOADED_FILES_BYTES)} come with an app`;
+  const much = `names ${name} with ${Math.ceil(bytes / 1024 ** 2)} MiB: ${atMost(MAX_UPLOADED_FILES_BYTES)} come with an app`;
   if (bytes > MAX_UPLOADED_FILES_BYTES) return value.refuse(`${much}.`, TOO_MUCH);
   try {
     const content = packContent(read);
-    if (!content) return value.refuse(`${much}, and compressed ${max(MAX_UPLOAD_BYTES)}.`, TOO_MUCH);
+    if (!content) return value.refuse(`${much}, and compressed ${atMost(MAX_UPLOAD_BYTES)}.`, TOO_MUCH);
     const { sha256, upload, source } = content;
     local.uploads.set(upload.sha256, source);
     return { sha256, upload };
   } catch (error) {
     return refuseUnreadable(value, name, error);
   }
+}
+
+function atMost(bytes: number): string {
+  return `at most ${bytes / 1024 ** 2} MiB`;
 }
 
 /** Packs a directory as one archive. */

@@ -51,8 +51,9 @@ async function deployWith(store: Store, id: string, assetUuid: string, more: obj
   expect(await createDeployment(store.deployments, stored, first)).toMatchObject({ kind: "created" });
 }
 
+const leaveOthers = () => ({ fields: {} });
+
 async function addRollout(store: Store, rollout: Rollout): Promise<void> {
-  const leaveOthers = () => ({ fields: {} });
   expect(await store.rollouts.createRollout(rollout, [], someRolloutEvent(rollout), leaveOthers)).toBe(true);
 }
 

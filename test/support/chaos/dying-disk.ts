@@ -10,7 +10,13 @@ export class Died extends Error {
 const SYNC = ["mkdirSync", "chmodSync", "renameSync", "rmSync"] as const;
 const PROMISED = ["mkdir", "rm", "rename"] as const;
 const OF_HANDLES: ReadonlySet<string | symbol> = new Set([
-  ...["write", "writev", "writeFile", "truncate", "sync", "datasync", "chmod"],
+  "write",
+  "writev",
+  "writeFile",
+  "truncate",
+  "sync",
+  "datasync",
+  "chmod",
 ]);
 
 /**

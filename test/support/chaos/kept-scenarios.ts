@@ -118,7 +118,10 @@ const fetched = ["1", "2"].map((version) => someUpload(Buffer.from(noise(8_000, 
 const [FIRST, SECOND] = [fetched[0]!, fetched[1]!];
 const textOf = ({ content }: SomeUpload): string => content.toString();
 
-const withMap = (upload: SomeUpload): AppRequest => ({ name: "app", image: OLD, files: [...files("1"), upload.file] });
+const withMap = (upload: SomeUpload): AppRequest => {
+  const { name, image, environments = [], ports = [] } = installed;
+  return { name, image, environments, ports, files: [...files("1"), upload.file] };
+};
 const updateOfMap: ScenarioRequest = {
   action: "update",
   app: "app",

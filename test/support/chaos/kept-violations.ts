@@ -16,7 +16,12 @@ export function keptViolations(scenario: Scenario, rig: AgentRig, stateDir: stri
   const prefix = enginePrefix(stateDir);
   const withPrefix = (name: string): string => (name === "" ? prefix : `${prefix}.${name}`);
   // The one that apps share, as long as there is an app.
-  const { networks = scenario.remainingApps.length > 0 ? [""] : [], volumes = {}, files = [], fetched = [] } = scenario.kept ?? {};
+  const {
+    networks = scenario.remainingApps.length > 0 ? [""] : [],
+    volumes = {},
+    files = [],
+    fetched = [],
+  } = scenario.kept ?? {};
   expectSame(rig.engine.networks.names.toSorted(), networks.map(withPrefix).toSorted(), "networks");
   if (volumes !== "any") {
     const owners = rig.engine.volumes.names.map((name) => {

@@ -1,37 +1,27 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { describe, expect, it, onTestFinished } from "vitest";
-import { AppReconciler } from "../../../../src/agent/steps/app-reconciler.ts";
+import { describe, expect, it } from "vitest";
 import { EdgeError } from "../../../../src/protocol/errors/errors.ts";
 import { writeDirectoryArchive } from "../../../../src/lib/directory-archive.ts";
-import { AgentRig } from "../../../support/agent-rig.ts";
-import { tempDir } from "../../../support/temp-dir.ts";
 import { noise, sha256Of, someUpload } from "../../../support/uploads/upload.ts";
+import {
+  deployed,
+  newUploadRig,
+  onDisk,
+  POLICY,
+  reconcilerOf,
+  sourceOf,
+  UPLOAD_IMAGE,
+} from "../../../support/uploads/upload-rig.ts";
 import { waitFor } from "../../../support/wait-for.ts";
 
-const IMAGE = "example/app:1";
-const POLICY = { privileged: true, host_network: true, mounts: { allow: [], deny: [] }, registries: { allow: [] } };
-
-async function newRig(config: Partial<ConstructorParameters<typeof AgentRig>[0]> = {}): Promise<AgentRig> {
-  const directory = await tempDir();
-  onTestFinished(() => directory[Symbol.asyncDispose]());
-  const rig = new AgentRig({ stateDir: directory.path, ...config });
-  onTestFinished(() => rig[Symbol.asyncDispose]());
-  rig.engine.addImage(IMAGE);
-  return rig;
-}
-
-async function deployed(rig: AgentRig, id: string, name: string, files: readonly object[], options: object = {}) {
-  rig.deployments.deploy(id, { name, image: IMAGE, files }, options);
-  return await rig.untilEnd(id);
-}
-
-const sourceOf = (rig: AgentRig, app: string): string => rig.engine.container(app)!.request.files![0]!.source;
+const IMAGE = UPLOAD_IMAGE;
+const signal = new AbortController().signal;
 
 describe("a file whose content is an upload", () => {
   it("is fetched, verified, placed, and reported like any other", async () => {
-    const rig = await newRig();
+    const rig = await newUploadRig();
     const upload = someUpload(noise(40_000));
     rig.uploads.add(upload);
     expect(await deployed(rig, "d1", "app", [upload.file])).toMatchObject({ status: "Success" });
@@ -48,7 +38,7 @@ describe("a file whose content is an upload", () => {
   });
 
   it("may be a directory", async () => {
-    const rig = await newRig();
+    const rig = await newUploadRig();
     const archive = writeDirectoryArchive([{ path: "maps/a.bin", mode: 0o444, content: noise(30_000) }]);
     const upload = someUpload(archive, "/etc/app");
     rig.uploads.add(upload);
@@ -61,7 +51,7 @@ describe("a file whose content is an upload", () => {
   });
 
   it("is fetched once, whatever app has it and wherever", async () => {
-    const rig = await newRig();
+    const rig = await newUploadRig();
     const upload = someUpload(noise(20_000));
     rig.uploads.add(upload);
     await deployed(rig, "d1", "one", [upload.file]);
@@ -79,7 +69,7 @@ describe("a file whose content is an upload", () => {
   });
 
   it("is fetched once for apps that wait for each other", async () => {
-    const rig = await newRig();
+    const rig = await newUploadRig();
     rig.pullSlots = 1;
     await rig.restart();
     const [shared, own] = [someUpload(noise(20_000)), someUpload(noise(20_000, "own"), "/own")];
@@ -100,7 +90,7 @@ describe("a file whose content is an upload", () => {
   });
 
   it("that another app has brought meanwhile has to be a directory where it is one", async () => {
-    const rig = await newRig();
+    const rig = await newUploadRig();
     rig.pullSlots = 1;
     await rig.restart();
     const upload = someUpload(noise(20_000));
@@ -118,7 +108,7 @@ describe("a file whose content is an upload", () => {
   });
 
   it("is fetched once for the apps of one group, and counts once in its price", async () => {
-    const rig = await newRig();
+    const rig = await newUploadRig();
     const upload = someUpload(noise(20_000));
     rig.uploads.add(upload);
     const apps = ["one", "two"].map((name) => ({ app: { name, image: IMAGE, pull: "missing", files: [upload.file] } }));
@@ -134,7 +124,7 @@ describe("a file whose content is an upload", () => {
   });
 
   it("has its price in a dry run, and is not fetched by one", async () => {
-    const rig = await newRig();
+    const rig = await newUploadRig();
     const upload = someUpload(noise(20_000));
     const event = await deployed(rig, "d1", "app", [upload.file], { dry_run: true });
     expect(event).toMatchObject({
@@ -149,7 +139,7 @@ describe("a file whose content is an upload", () => {
     ["the request", {}, { max_download_bytes: 19_999 }],
     ["the device", { maxDownloadBytes: 19_999 }, {}],
   ])("is not fetched above a limit of %s, also in a dry run", async (_whose, config, options) => {
-    const rig = await newRig(config);
+    const rig = await newUploadRig(config);
     const upload = someUpload(noise(20_000));
     rig.uploads.add(upload);
     for (const dryRun of [{ dry_run: true }, {}]) {
@@ -160,7 +150,7 @@ describe("a file whose content is an upload", () => {
   });
 
   it("waits for the data budget, as an image does, before the first byte", async () => {
-    const rig = await newRig();
+    const rig = await newUploadRig();
     const admitted: number[] = [];
     rig.gate = {
       rate: () => undefined,
@@ -177,7 +167,7 @@ describe("a file whose content is an upload", () => {
   });
 
   it("is refused above the device's bound, by its unpacked bytes", async () => {
-    const rig = await newRig({ policy: { ...POLICY, max_files_bytes: 65_536 } });
+    const rig = await newUploadRig({ policy: { ...POLICY, max_files_bytes: 65_536 } });
     const upload = someUpload(Buffer.alloc(65_537));
     rig.uploads.add(upload);
     expect(await deployed(rig, "d1", "app", [upload.file])).toMatchObject({
@@ -194,7 +184,7 @@ describe("a file whose content is an upload", () => {
     ["another upload", { ...named.upload, sha256: "0".repeat(64) }],
     ["another size of the upload", { ...named.upload, bytes: named.upload.bytes + 1 }],
   ])("is refused if files with one hash have %s, in one app and in a group", async (_what, upload) => {
-    const rig = await newRig({ policy: { ...POLICY, max_files_bytes: 1024 * 1024 } });
+    const rig = await newUploadRig({ policy: { ...POLICY, max_files_bytes: 1024 * 1024 } });
     rig.uploads.add(large);
     const other = { ...named, target: "/other", upload };
     const refusal = {
@@ -214,7 +204,7 @@ describe("a file whose content is an upload", () => {
   });
 
   it("counts towards the device's bound as often as it is named", async () => {
-    const rig = await newRig({ policy: { ...POLICY, max_files_bytes: 131_072 } });
+    const rig = await newUploadRig({ policy: { ...POLICY, max_files_bytes: 131_072 } });
     rig.uploads.add(large);
     const files = ["/a", "/b", "/c"].map((target) => someUpload(large.content, target).file);
     expect(await deployed(rig, "d1", "app", files)).toMatchObject({
@@ -225,7 +215,7 @@ describe("a file whose content is an upload", () => {
   });
 
   it("is not placed if what brought the content meanwhile shows that it has another size", async () => {
-    const rig = await newRig();
+    const rig = await newUploadRig();
     const file = { ...named, upload: { ...named.upload, size: 0 } };
     // The content comes with another file of the request, as it might with another app.
     const files = [
@@ -237,7 +227,7 @@ describe("a file whose content is an upload", () => {
   });
 
   it("needs its disk space in the state directory", async () => {
-    const rig = await newRig();
+    const rig = await newUploadRig();
     rig.host.free = 15 * 1024 * 1024;
     const upload = someUpload(noise(20_000));
     rig.uploads.add(upload);
@@ -246,7 +236,7 @@ describe("a file whose content is an upload", () => {
   });
 
   it("is fetched after a kill in the middle, and not again after one behind it", async () => {
-    const rig = await newRig();
+    const rig = await newUploadRig();
     const upload = someUpload(noise(20_000));
     rig.uploads.add(upload);
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -263,7 +253,7 @@ describe("a file whose content is an upload", () => {
   });
 
   it("that the service does not have any more fails the deployment, and leaves the app as it was", async () => {
-    const rig = await newRig();
+    const rig = await newUploadRig();
     await deployed(rig, "d1", "app", [{ target: "/data/map", content: "before" }]);
     rig.deployments.change("d2", { action: "update", app: "app", spec: { files: [someUpload(noise(100)).file] } });
     expect(await rig.untilEnd("d2")).toMatchObject({
@@ -274,7 +264,7 @@ describe("a file whose content is an upload", () => {
   });
 
   it("that an app has as a file is no directory of another one", async () => {
-    const rig = await newRig();
+    const rig = await newUploadRig();
     const upload = someUpload(noise(1_000));
     rig.uploads.add(upload);
     await deployed(rig, "d1", "one", [upload.file]);
@@ -298,7 +288,7 @@ describe("a file whose content is an upload", () => {
     ],
     ["that is no archive of a directory", { ...good.file, directory: true }, good.packed],
   ])("%s is not placed", async (_what, file, packed) => {
-    const rig = await newRig();
+    const rig = await newUploadRig();
     rig.uploads.add({ sha256: sha256Of(packed), packed });
     expect(await deployed(rig, "d1", "app", [file])).toMatchObject({ code: "FilesNotPlaced" });
     rig.store.acknowledge("d1", 10_000);
@@ -307,160 +297,6 @@ describe("a file whose content is an upload", () => {
     expect(rig.engine.container("app")).toBeUndefined();
   });
 });
-
-describe("a content that was fetched", () => {
-  const archive = writeDirectoryArchive([
-    { path: "maps/a.bin", mode: 0o444, content: noise(150_000) },
-    { path: "maps/empty", mode: 0o444, content: Buffer.alloc(0) },
-  ]);
-  const maps = someUpload(archive, "/maps");
-  const directory = { ...maps.file, directory: true };
-
-  it("lies on disk compressed, once, however many have it, and goes with the last that names it", async () => {
-    const rig = await newRig();
-    const other = someUpload(noise(5_000, "other"), "/other");
-    for (const upload of [maps, other]) rig.uploads.add(upload);
-    await deployed(rig, "d1", "one", [directory]);
-    await deployed(rig, "d2", "two", [directory, other.file]);
-    const names = [`${maps.file.sha256}.${archive.length}.tar`, `${other.file.sha256}.5000.bin`];
-    expect(onDisk(rig)).toEqual(names.toSorted());
-    expect(lstatSync(join(rig.stateDir, "uploads", names[0]!)).size).toBe(maps.packed.length);
-    // The place has the files alone.
-    expect(readdirSync(join(sourceOf(rig, "one"), ".."))).toEqual(["0.d"]);
-    rig.deployments.change("d3", { action: "update", app: "two", spec: { files: [{ target: "/x", content: "x" }] } });
-    expect(await rig.untilEnd("d3")).toMatchObject({ status: "Success" });
-    rig.deployments.change("d4", { action: "remove", app: "one" });
-    expect(await rig.untilEnd("d4")).toMatchObject({ status: "Success" });
-    // A success that was not reported may be undone.
-    expect(onDisk(rig)).toHaveLength(2);
-    for (const id of ["d1", "d2", "d3", "d4"]) rig.store.acknowledge(id, 10_000);
-    await reconcilerOf(rig, false).reconcile(signal);
-    expect(onDisk(rig)).toEqual([]);
-  });
-
-  it("stays by its hash, or where it is not mentioned, but is no secret and no plain file", async () => {
-    const rig = await newRig();
-    const file = someUpload(noise(5_000));
-    for (const upload of [maps, file]) rig.uploads.add(upload);
-    await deployed(rig, "d1", "app", [file.file, directory]);
-    const kept = { target: "/data/map" };
-    const update = async (id: string, ...files: readonly object[]) => {
-      rig.deployments.change(id, { action: "update", app: "app", spec: { files } });
-      return await rig.untilEnd(id);
-    };
-    expect(
-      await update("d2", { ...kept, mode: "0400" }, { target: "/maps", directory: true, sha256: directory.sha256 }),
-    ).toMatchObject({
-      message: expect.not.stringContaining("Nothing to change") as string,
-      status: "Success",
-    });
-    expect(rig.store.apps()[0]?.spec.files).toMatchObject([{ size: 5_000, mode: "0400" }, { directory: true }]);
-    expect(lstatSync(sourceOf(rig, "app")).mode & 0o777).toBe(0o400);
-    expect(await update("d3", { ...kept, secret: true })).toMatchObject({
-      details: { issues: [{ path: "files[0].secret" }] },
-    });
-    expect(await update("d4", { ...kept, sha256: file.file.sha256, directory: true })).toMatchObject({
-      details: { issues: [{ path: "files[0].content", reason: "is not the archive of a directory" }] },
-    });
-    expect(rig.uploads.fetched).toHaveLength(2);
-  });
-
-  it("is mounted again from disk after its place is gone, also by an agent that lost its store", async () => {
-    const rig = await newRig();
-    rig.uploads.add(maps);
-    await deployed(rig, "d1", "app", [directory]);
-    const { spec } = rig.store.apps()[0]!;
-    rig.store.acknowledge("d1", 10_000);
-    rig.store.save({ removedApp: "app" });
-    await reconcilerOf(rig, true).reconcile(signal);
-    expect(rig.store.apps()[0]?.spec).toEqual(spec);
-    rmSync(join(rig.stateDir, "files"), { recursive: true });
-    await rig.engine.removeContainer(rig.engine.container("app")!.id, signal);
-    await reconcilerOf(rig, false).reconcile(signal);
-    expect(readFileSync(join(sourceOf(rig, "app"), "maps/a.bin")).equals(noise(150_000))).toBe(true);
-    expect(rig.uploads.fetched).toHaveLength(1);
-  });
-
-  it.each([
-    ["cut off", (packed: Buffer) => packed.subarray(0, 1_000)],
-    ["another one", () => gzipSync(writeDirectoryArchive([{ path: "b", mode: 0o444, content: Buffer.from("b") }]))],
-    ["no archive", (packed: Buffer) => gzipSync(packed)],
-  ])("that is %s on disk is never mounted, and fetched again by the next deployment", async (_what, damage) => {
-    const rig = await newRig();
-    rig.uploads.add(maps);
-    await deployed(rig, "d1", "app", [directory]);
-    writeFileSync(join(rig.stateDir, "uploads", onDisk(rig)[0]!), damage(maps.packed));
-    const refused = await deployed(rig, "d2", "other", [directory]);
-    expect(refused).toMatchObject({ code: "FilesNotPlaced", message: expect.stringContaining("damaged") as string });
-    expect([onDisk(rig), rig.engine.container("other")]).toEqual([[], undefined]);
-    expect(await deployed(rig, "d3", "other", [directory])).toMatchObject({ status: "Success" });
-    expect(rig.uploads.fetched).toHaveLength(2);
-  });
-
-  const zeros = someUpload(Buffer.alloc(17 * 1024 * 1024), "/zeros");
-
-  it("may be larger than a request, but for one that the engine is given for its owner", async () => {
-    const rig = await newRig({ policy: { ...POLICY, max_files_bytes: 1024 ** 3 } });
-    rig.uploads.add(zeros);
-    expect(await deployed(rig, "d1", "app", [zeros.file])).toMatchObject({ status: "Success" });
-    expect(lstatSync(sourceOf(rig, "app")).size).toBe(zeros.content.length);
-    const owned = { ...zeros.file, owner: "7:7" };
-    const tooLarge = { code: "InvalidRequest", message: expect.stringContaining("16777216") as string };
-    expect(await deployed(rig, "d2", "other", [owned])).toMatchObject(tooLarge);
-    rig.deployments.change("d3", {
-      action: "update",
-      app: "app",
-      spec: { files: [{ target: "/zeros", owner: "7:7" }] },
-    });
-    expect(await rig.untilEnd("d3")).toMatchObject(tooLarge);
-  });
-
-  it("has no counterpart in a request: what that has is unpacked to 16 MiB, whatever the device takes", async () => {
-    const rig = await newRig({ policy: { ...POLICY, max_files_bytes: 1024 ** 3 } });
-    // The last of two parts alone tells its size.
-    const bomb = Buffer.concat([zeros.packed, gzipSync("")]).toString("base64");
-    expect(await deployed(rig, "d1", "app", [{ target: "/zeros", content_gzip: bomb }])).toMatchObject({
-      code: "InvalidRequest",
-      message: expect.stringContaining("16777216") as string,
-    });
-  });
-
-  it("needs disk space for all that it is on the way there, which a dry run says too", async () => {
-    const rig = await newRig();
-    rig.uploads.add(maps);
-    const needed = 16 * 1024 ** 2 + 2 * maps.packed.length + archive.length;
-    rig.host.free = needed - 1;
-    for (const [id, options] of [
-      ["d1", { dry_run: true }],
-      ["d2", {}],
-    ] as const) {
-      expect(await deployed(rig, id, "app", [directory], options)).toMatchObject({
-        code: "InsufficientDisk",
-        details: { needed_bytes: needed },
-      });
-    }
-    rig.host.free = needed;
-    expect(await deployed(rig, "d3", "app", [directory])).toMatchObject({ status: "Success" });
-  });
-});
-
-const signal = new AbortController().signal;
-
-function onDisk({ stateDir }: AgentRig): string[] {
-  return existsSync(join(stateDir, "uploads")) ? readdirSync(join(stateDir, "uploads")).toSorted() : [];
-}
-
-/** @param isRebuilding whether the store was lost */
-function reconcilerOf(rig: AgentRig, isRebuilding: boolean): AppReconciler {
-  const { services, deployments } = rig;
-  const rebuild = { isSet: isRebuilding, clear: () => void (rebuild.isSet = false) };
-  return new AppReconciler({
-    ...services,
-    rebuild,
-    lease: (app) => deployments.lease(app),
-    endedRuns: () => deployments.endedRuns,
-  });
-}
 
 /** An upload of these bytes that claims to have the content. */
 function uploadOf(content: Buffer, packed: Buffer) {
