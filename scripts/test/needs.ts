@@ -44,6 +44,7 @@ export const NEEDS: Readonly<Record<string, readonly TestNeed[]>> = {
   "test/device/agent-updates.test.ts": ["openssl"],
   "test/e2e/executables/container.test.ts": ["docker-command"],
   "test/e2e/files.test.ts": ["docker-command"],
+  "test/e2e/large-directory.test.ts": ["docker-command"],
   "test/e2e/public-stacks.test.ts": ["docker-command", "docker-compose"],
   "test/e2e/recipes/compose.test.ts": ["docker-command", "docker-compose"],
   "test/integration/engine/compose-differential.test.ts": ["docker-compose"],

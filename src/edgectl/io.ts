@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { type Readable, Writable } from "node:stream";
 import type { Clock } from "../lib/clock.ts";
 import type { Output } from "../lib/terminal/output.ts";
@@ -48,7 +49,21 @@ export function readTextOrStdin(name: string, io: Io): Promise<string> {
 
 /** Reads a file named on the command line. Errors: exit code 2. */
 export async function readTextFile(name: string): Promise<string> {
-  return (await readBytes(name)).toString("utf8");
+  return decode(await readBytes(name), name);
+}
+
+/**
+ * Returns the text of a file. Throws what is not UTF-8, with a `code` as other errors of reading files have: in another encoding
+ * an app would get another text than is written, such as another password.
+ */
+export function decodeText(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw Object.assign(new Error("not UTF-8"), { code: "it is not text in UTF-8" });
+  return bytes.toString("utf8");
+}
+
+function decode(bytes: Buffer, name: string): string {
+  if (!isUtf8(bytes)) throw usageFailure(`${name} is not text in UTF-8.`);
+  return bytes.toString("utf8");
 }
 
 /** The same, as bytes. */
@@ -82,7 +97,7 @@ type Stdin = Readable & { readonly isTTY?: boolean };
 export function createInput(stdin: Stdin, output: Output, interrupt: () => void, interrupted: AbortSignal): Input {
   return {
     isTTY: stdin.isTTY === true,
-    readAll: async () => (await readBounded(stdin, "Standard input")).toString("utf8"),
+    readAll: async () => decode(await readBounded(stdin, "Standard input"), "Standard input"),
     async ask(question) {
       // The terminal itself echoes, and turns Ctrl-C into the signal.
       const lines = createInterface({ input: stdin, terminal: false });

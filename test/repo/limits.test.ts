@@ -137,7 +137,7 @@ const days = (ms: number): string => `${count(ms / 24 / 3_600_000)} days`;
 const BOUNDS: Readonly<Record<string, string>> = {
   "wake-ups from other instances: of one topic, of all": `${MAX_WAKES_PER_TOPIC}, ${count(MAX_WAKES)} a second`,
   "requests of one key": `\`rate_limit_per_minute\`, ${config.rate_limit_per_minute}`,
-  "requests of one account at once": `${MAX_BURST_REQUESTS}, then ${MAX_REQUESTS_PER_SECOND} a second, each ${kib(BYTES_PER_EXTRA_REQUEST)} of a body counting as one`,
+  "requests of one account at once": `${MAX_BURST_REQUESTS}, then ${MAX_REQUESTS_PER_SECOND} a second, each ${kib(BYTES_PER_EXTRA_REQUEST)} of a body counting as one, up to the most that it may have`,
   "requests of one address without a known credential": `${MAX_BURST_UNKNOWN}, then ${MAX_UNKNOWN_PER_SECOND} a second, counted alike`,
   "processor time for the bodies of one account": `${MAX_BURST_BODY_MS} ms, then ${MAX_BODY_MS_PER_SECOND} ms a second`,
   "rest of a body that was refused before it was read": kib(MAX_DISCARDED_BYTES),

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { leadInsOf, linksOf, tablesOf } from "../support/repo/markdown.ts";
 
 /** The number of promises of each page: rows of tables whose first column is `promise`. */
-const PROMISES = { "docs/guarantees.md": 182, "docs/security.md": 98 };
+const PROMISES = { "docs/guarantees.md": 183, "docs/security.md": 98 };
 
 const CHANGED =
   "A new promise raises the number here. One that is withdrawn on purpose lowers it, with an entry in CHANGELOG.md and a " +

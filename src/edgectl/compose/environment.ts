@@ -1,3 +1,4 @@
+import { decodeText } from "../io.ts";
 import { looksSecret } from "../../protocol/apps/secret-names.ts";
 import type { Value } from "../documents/value.ts";
 import { MAX_ENV_FILE_BYTES, parseEnvFile } from "./env-file.ts";
@@ -65,7 +66,7 @@ function readText(item: Value, name: string, { local }: ComposeFile): string | u
   try {
     noteOutside(item, name, local);
     if (local.sizeOf(name) > MAX_ENV_FILE_BYTES) return item.refuse(`names ${name}, which is larger than 256 KiB.`);
-    return local.read(name).toString("utf8");
+    return decodeText(local.read(name));
   } catch (error) {
     const { code = "unknown reason" } = error as NodeJS.ErrnoException;
     return item.refuse(`names ${name}, which cannot be read (${code}).`);

@@ -48,7 +48,7 @@ export function addLocalFile(
   } else {
     value.refuse(
       `names ${name} with more than ${MAX}, which others may not read here, or which has an owner.`,
-      "Let others read it (chmod o+r), and give it no owner.",
+      TOO_MUCH,
     );
   }
 }

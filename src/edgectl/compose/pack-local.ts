@@ -77,10 +77,7 @@ export function packDirectory(
 ): Partial<AppFile> | undefined {
   const own = files.find(({ owner }) => owner !== undefined);
   if (own) {
-    return value.refuse(
-      `mounts ${name} with more than ${MAX}, where others may not read ${own.path}.`,
-      "Let others read it (chmod o+r), or put it elsewhere.",
-    );
+    return value.refuse(`mounts ${name} with more than ${MAX}, where others may not read ${own.path}.`, TOO_MUCH);
   }
   const entries: ReadEntry[] = [];
   for (const { path, file, mode = DEFAULT_MODE } of files) {

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { posix } from "node:path";
 import { loadDocument } from "../documents/load.ts";
 import type { LocalFiles } from "../documents/local-files.ts";
@@ -136,7 +137,7 @@ class ProjectFiles {
       if (local.kindOf(name) !== "file") at.refuse(`names ${name}, which is not a file here.`);
       else if (local.sizeOf(name) > MAX_ENV_FILE_BYTES) at.refuse(`names ${name}, which is larger than 256 KiB.`);
       else {
-        const text = readBounded(at, name, local)?.toString("utf8") ?? "";
+        const text = readText(at, name, local) ?? "";
         for (const { key, value } of parseEnvFile(text, setting.lookup, problemsOf(name))) {
           if (value !== undefined) values.set(key, value);
         }
@@ -183,9 +184,15 @@ class ProjectFiles {
     if (++this.#count > MAX_FILES) return at.refuse(`is one of more than ${MAX_FILES} files of the project.`);
     if (local.kindOf(name) !== "file") return at.refuse(`names ${name}, which is not a file here.`);
     noteOutside(at, name, local);
-    const bytes = readBounded(at, name, local, MAX_DOCUMENT_BYTES);
-    return bytes && loadDocument(bytes.toString("utf8"), problems, problemsOf(name).fileName);
+    const text = readText(at, name, local, MAX_DOCUMENT_BYTES);
+    return text === undefined ? undefined : loadDocument(text, problems, problemsOf(name).fileName);
   }
+}
+
+function readText(at: Value, name: string, local: LocalFiles, maxBytes?: number): string | undefined {
+  const bytes = readBounded(at, name, local, maxBytes);
+  if (!bytes || isUtf8(bytes)) return bytes?.toString("utf8");
+  return at.refuse(`names ${name}, which is not text in UTF-8.`);
 }
 
 /** A path that a file names, relative to the project's directory: what is beside an absolute one is on this machine too. */

@@ -10,7 +10,7 @@ import { Problems } from "../documents/problems.ts";
 import { usageFailure } from "../failure.ts";
 import { looksLikeYaml } from "../../lib/looks-like-yaml.ts";
 import { parseJson } from "../../lib/parse-json.ts";
-import type { Io } from "../io.ts";
+import { decodeText, type Io } from "../io.ts";
 import type { WrittenGroup } from "../group/written-group.ts";
 import { isEdgeFile, readEdgeFile } from "./edge-file.ts";
 
@@ -136,7 +136,7 @@ function readNamed(name: string, files: LocalFiles): string {
   }
   try {
     const content = kind === "file" && files.sizeOf(name) > MAX_ENV_FILE_BYTES ? undefined : files.read(name);
-    if (content && content.length <= MAX_ENV_FILE_BYTES) return content.toString("utf8");
+    if (content && content.length <= MAX_ENV_FILE_BYTES) return decodeText(content);
   } catch (error) {
     throw usageFailure(`${name} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown reason"}).`);
   }

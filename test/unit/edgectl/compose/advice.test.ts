@@ -158,12 +158,17 @@ const CALLS: readonly (readonly [RegExp, number])[] = [
   [/problems\.add\(/g, 2],
 ];
 
+const COMMENT = /\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm;
+
 function advices(): string[] {
   const files = readdirSync(DIRECTORY).filter((name) => name.endsWith(".ts"));
-  const found = files.flatMap((name) => {
-    const source = readFileSync(join(DIRECTORY, name), "utf8").replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
+  const sources = files.map((name) => readFileSync(join(DIRECTORY, name), "utf8").replaceAll(COMMENT, ""));
+  const shared = sources.flatMap((source) => source.match(/^export const [A-Z_]+ =\s(?:.|\n)*?;\n/gm) ?? []);
+  const found = files.flatMap((name, file) => {
+    const own = sources[file] ?? "";
+    const source = [own, ...shared].join("\n");
     return CALLS.flatMap(([pattern, index]) =>
-      [...source.matchAll(pattern)].flatMap(({ index: at, 0: call }) => {
+      [...own.matchAll(pattern)].flatMap(({ index: at, 0: call }) => {
         const advice = argumentsAt(source, at + call.length)[index]?.trim() ?? "";
         // Those of the table of keys are found where the table has them.
         if (advice === "" || advice === "rule.advice") return [];
