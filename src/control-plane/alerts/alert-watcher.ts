@@ -17,9 +17,8 @@ import {
 } from "../core/alerts/grouping.ts";
 import { widestLimits } from "../core/alerts/levels.ts";
 import { learn } from "../core/alerts/habits.ts";
-import { LeasedLoop } from "../instances/leased-loop.ts";
+import { type AcquireLease, LeasedLoop } from "../instances/leased-loop.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
-import { SharedRole } from "../instances/shared-role.ts";
 import { DELIVERY_RETENTION_MS, type DueGroup, type RoundState } from "../store/alerts.ts";
 import type { Store } from "../store/store.ts";
 import { composeMessage, messageIdOf } from "./message.ts";
@@ -62,7 +61,6 @@ export interface AlertWatcherOptions {
  */
 export class AlertWatcher implements AsyncDisposable {
   readonly #options: AlertWatcherOptions;
-  readonly #role: SharedRole;
   readonly #loop: LeasedLoop;
   /** When an account is looked at again, for those that are not at every look. */
   readonly #laterMs = new Map<string, number>();
@@ -72,16 +70,14 @@ export class AlertWatcher implements AsyncDisposable {
   #cleanUpDueMs = 0;
 
   constructor(options: AlertWatcherOptions) {
-    const { clock, logger } = options;
     this.#options = options;
-    this.#role = new SharedRole({ ...options, lease: LEASE, leaseMs: LEASE_MS });
     this.#loop = new LeasedLoop({
-      role: this.#role,
-      clock,
-      logger,
+      ...options,
+      lease: LEASE,
+      leaseMs: LEASE_MS,
       pauseMs: () => (this.#told.size > 0 ? LOOK_INTERVAL_MS : UNTOLD_INTERVAL_MS),
       failureMessage: "cannot judge alerts; trying again",
-      work: (signal) => this.#look(signal),
+      work: (signal, acquire) => this.#look(signal, acquire),
     });
   }
 
@@ -89,11 +85,11 @@ export class AlertWatcher implements AsyncDisposable {
     await this.#loop[Symbol.asyncDispose]();
   }
 
-  async #look(signal: AbortSignal): Promise<boolean> {
+  async #look(signal: AbortSignal, acquire: AcquireLease): Promise<boolean> {
     const { store, clock } = this.#options;
-    if (!(await this.#role.acquire())) return false;
+    if (!(await acquire())) return false;
     const round = await this.#beginRound(Math.floor(clock.now()));
-    await this.#judgeAccounts(round, signal);
+    await this.#judgeAccounts(round, signal, acquire);
     const more = await this.#tell();
     await store.alerts.saveRound({ ...round, lastAtMs: Math.floor(clock.now()) });
     return more;
@@ -138,7 +134,7 @@ export class AlertWatcher implements AsyncDisposable {
     }
   }
 
-  async #judgeAccounts(round: RoundState, signal: AbortSignal): Promise<void> {
+  async #judgeAccounts(round: RoundState, signal: AbortSignal, acquire: AcquireLease): Promise<void> {
     const { store, clock } = this.#options;
     const releases = (await store.agentReleases.listReleases()).map(({ version, addedAt }) => ({
       version,
@@ -152,7 +148,7 @@ export class AlertWatcher implements AsyncDisposable {
         const nowMs = Math.floor(clock.now());
         if ((this.#laterMs.get(accountId) ?? 0) > nowMs) continue;
         // So that another instance does not begin meanwhile.
-        if (!(await this.#role.acquire())) return;
+        if (!(await acquire())) return;
         const count = await this.#judge(accountId, round, releases, nowMs);
         const isTold = (await store.alertSettings.listRoutes(accountId)).length > 0;
         if (isTold) this.#told.add(accountId);

@@ -3,9 +3,8 @@ import { isIP } from "node:net";
 import { deadline } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type DiskSpace, isCertificateExpiring, isDiskLow } from "../core/alerts/service-troubles.ts";
-import { LeasedLoop } from "../instances/leased-loop.ts";
+import { type AcquireLease, LeasedLoop } from "../instances/leased-loop.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
-import { SharedRole } from "../instances/shared-role.ts";
 import type { ServiceTrouble } from "../store/alerts.ts";
 import type { Store } from "../store/store.ts";
 import { logStoreError } from "../store/unavailable.ts";
@@ -40,23 +39,20 @@ export interface ServiceWatchOptions {
 /** Looks at what the service itself stands on, and notes what alerts tell the account of its operators. */
 export class ServiceWatch implements AsyncDisposable {
   readonly #options: ServiceWatchOptions;
-  readonly #role: SharedRole;
   readonly #loop: LeasedLoop;
   #certificateDueMs = 0;
   /** As it was read last. */
   #certificateEndsAtMs: number | undefined;
 
   constructor(options: ServiceWatchOptions) {
-    const { clock, logger } = options;
     this.#options = options;
-    this.#role = new SharedRole({ ...options, lease: LEASE, leaseMs: LEASE_MS });
     this.#loop = new LeasedLoop({
-      role: this.#role,
-      clock,
-      logger,
+      ...options,
+      lease: LEASE,
+      leaseMs: LEASE_MS,
       pauseMs: () => LOOK_INTERVAL_MS,
       failureMessage: FAILURE,
-      work: (signal) => this.#look(signal),
+      work: (signal, acquire) => this.#look(signal, acquire),
     });
   }
 
@@ -64,8 +60,8 @@ export class ServiceWatch implements AsyncDisposable {
     await this.#loop[Symbol.asyncDispose]();
   }
 
-  async #look(signal: AbortSignal): Promise<boolean> {
-    if (!(await this.#role.acquire())) return false;
+  async #look(signal: AbortSignal, acquire: AcquireLease): Promise<boolean> {
+    if (!(await acquire())) return false;
     const { dataDir, publicUrl, clock } = this.#options;
     if (dataDir !== undefined) {
       const disk = { condition: "service_disk_low", subject: { id: "data_dir", name: "data directory" } } as const;

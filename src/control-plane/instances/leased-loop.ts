@@ -1,18 +1,18 @@
 import { type Clock, pause } from "../../lib/clock.ts";
-import type { Logger } from "../../lib/logger.ts";
 import { logStoreError } from "../store/unavailable.ts";
-import type { SharedRole } from "./shared-role.ts";
+import { SharedRole, type SharedRoleOptions } from "./shared-role.ts";
 
-export interface LeasedLoopOptions {
-  readonly role: SharedRole;
-  readonly clock: Clock;
-  readonly logger: Logger;
+/** Takes or renews the lease of a loop. Resolves to false while another instance has it. */
+export type AcquireLease = () => Promise<boolean>;
+
+export interface LeasedLoopOptions extends SharedRoleOptions {
+  readonly clock: Clock & SharedRoleOptions["clock"];
   /** Returns the pause while nothing is due, and after an error, in milliseconds. */
   readonly pauseMs: () => number;
   /** Message of the log when the work fails. */
   readonly failureMessage: string;
-  /** Does some of what is due if it can acquire the role. Returns whether there may be more. */
-  readonly work: (signal: AbortSignal) => Promise<boolean>;
+  /** Does some of what is due if it can acquire the lease. Returns whether there may be more. */
+  readonly work: (signal: AbortSignal, acquire: AcquireLease) => Promise<boolean>;
 }
 
 /** Does work when it is due, at one instance at a time, until it is disposed of: again at once as long as more is due. */
@@ -32,12 +32,13 @@ export class LeasedLoop implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    const { role, clock, logger, pauseMs, failureMessage, work } = this.#options;
+    const { clock, logger, pauseMs, failureMessage, work } = this.#options;
+    const role = new SharedRole(this.#options);
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       let isMoreDue = false;
       try {
-        isMoreDue = await work(signal);
+        isMoreDue = await work(signal, () => role.acquire());
       } catch (error) {
         if (!signal.aborted) logStoreError(logger, error, {}, failureMessage);
       }

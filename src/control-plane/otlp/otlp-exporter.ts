@@ -8,9 +8,8 @@ import type { OtlpExport } from "../config/otlp-config.ts";
 import type { DeliveryAnswer } from "../core/alerts/delivery.ts";
 import type { AssetCursor } from "../core/cursor.ts";
 import { termsOfSelector } from "../core/selector-terms.ts";
-import { LeasedLoop } from "../instances/leased-loop.ts";
+import { type AcquireLease, LeasedLoop } from "../instances/leased-loop.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
-import { SharedRole } from "../instances/shared-role.ts";
 import type { Store } from "../store/store.ts";
 import { exportRequest, type MeasuredAsset } from "./otlp-metrics.ts";
 
@@ -46,7 +45,6 @@ export class OtlpExporter implements AsyncDisposable {
   readonly #url: URL;
   readonly #terms: readonly SelectorTerm[];
   readonly #poster: Poster;
-  readonly #role: SharedRole;
   readonly #loop: LeasedLoop;
   /** The newest row of each device that has arrived. */
   #sent: ReadonlyMap<string, number> = new Map();
@@ -55,20 +53,19 @@ export class OtlpExporter implements AsyncDisposable {
   #failingSinceMs: number | undefined | null = null;
 
   constructor(options: OtlpExporterOptions) {
-    const { settings, accountId, clock, logger, network } = options;
+    const { settings, accountId, network } = options;
     this.#options = options;
     this.#url = new URL(settings.endpoint);
     this.#terms = termsOfSelector(settings.selector);
     this.#poster = new Poster({ allowPrivate: settings.allow_private ? [this.#url.host] : [], ...network });
     this.#pauseMs = settings.interval_s * 1000;
-    this.#role = new SharedRole({ ...options, lease: `otlp-${accountId}`, leaseMs: LEASE_MS });
     this.#loop = new LeasedLoop({
-      role: this.#role,
-      clock,
-      logger,
+      ...options,
+      lease: `otlp-${accountId}`,
+      leaseMs: LEASE_MS,
       pauseMs: () => this.#pauseMs,
       failureMessage: "cannot export metrics of devices; trying again",
-      work: (signal) => this.#export(signal),
+      work: (signal, acquire) => this.#export(signal, acquire),
     });
   }
 
@@ -76,7 +73,7 @@ export class OtlpExporter implements AsyncDisposable {
     await this.#loop[Symbol.asyncDispose]();
   }
 
-  async #export(signal: AbortSignal): Promise<boolean> {
+  async #export(signal: AbortSignal, acquire: AcquireLease): Promise<boolean> {
     const { store, accountId, settings, clock } = this.#options;
     this.#pauseMs = settings.interval_s * 1000;
     const headers = await this.#headers();
@@ -88,7 +85,7 @@ export class OtlpExporter implements AsyncDisposable {
     const sent = new Map<string, number>();
     for (let after: AssetCursor | undefined, isLast = false; !isLast;) {
       // So that another instance does not begin meanwhile.
-      if (signal.aborted || !(await this.#role.acquire())) return false;
+      if (signal.aborted || !(await acquire())) return false;
       const now = unixNow(clock);
       const time = { now, notSeenBefore: now, serviceNowMs: Math.floor(clock.serviceNow()) };
       const { assets: page, next } = await store.assets.listAssets(accountId, filter, MAX_OTLP_ASSETS, after, time);

@@ -1,7 +1,6 @@
 import type { Logger } from "../../lib/logger.ts";
-import { LeasedLoop } from "../instances/leased-loop.ts";
+import { type AcquireLease, LeasedLoop } from "../instances/leased-loop.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
-import { SharedRole } from "../instances/shared-role.ts";
 import type { DueDataPlan } from "../store/data-plans.ts";
 import type { Store } from "../store/store.ts";
 import { StoreUnavailableError } from "../store/unavailable.ts";
@@ -28,20 +27,17 @@ export interface DataPlanWatcherOptions {
 /** Judges the data plan of each SIM about once an hour, at one instance at a time. */
 export class DataPlanWatcher implements AsyncDisposable {
   readonly #options: DataPlanWatcherOptions;
-  readonly #role: SharedRole;
   readonly #loop: LeasedLoop;
 
   constructor(options: DataPlanWatcherOptions) {
-    const { clock, logger } = options;
     this.#options = options;
-    this.#role = new SharedRole({ ...options, lease: LEASE, leaseMs: LEASE_MS });
     this.#loop = new LeasedLoop({
-      role: this.#role,
-      clock,
-      logger,
+      ...options,
+      lease: LEASE,
+      leaseMs: LEASE_MS,
       pauseMs: () => LOOK_INTERVAL_MS,
       failureMessage: "cannot judge data plans; trying again",
-      work: (signal) => this.#judgeDue(signal),
+      work: (signal, acquire) => this.#judgeDue(signal, acquire),
     });
   }
 
@@ -50,9 +46,9 @@ export class DataPlanWatcher implements AsyncDisposable {
   }
 
   /** Returns whether there may be more that is due. */
-  async #judgeDue(signal: AbortSignal): Promise<boolean> {
+  async #judgeDue(signal: AbortSignal, acquire: AcquireLease): Promise<boolean> {
     const { store, clock } = this.#options;
-    if (!(await this.#role.acquire())) return false;
+    if (!(await acquire())) return false;
     const due = await store.dataPlans.listDue(clock.now(), BATCH);
     await Promise.all(due.map((plan) => this.#judge(plan, signal)));
     return due.length >= BATCH;

@@ -1,8 +1,7 @@
 import type { Logger } from "../../lib/logger.ts";
 import type { LeaseLock } from "../instances/lease-lock.ts";
-import { LeasedLoop } from "../instances/leased-loop.ts";
+import { type AcquireLease, LeasedLoop } from "../instances/leased-loop.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
-import { SharedRole } from "../instances/shared-role.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
 import { type SimOperator, SimOperatorError, toOperatorSim } from "../sim-operator/sim-operator.ts";
 import type { SimOperators } from "../sim-operator/sim-operators.ts";
@@ -43,21 +42,18 @@ export interface SimWatcherOptions {
 export class SimWatcher implements AsyncDisposable {
   readonly #options: SimWatcherOptions;
   readonly #pauses: OperatorPauses;
-  readonly #role: SharedRole;
   readonly #loop: LeasedLoop;
 
   constructor(options: SimWatcherOptions) {
-    const { clock, logger } = options;
     this.#options = options;
-    this.#pauses = new OperatorPauses(clock);
-    this.#role = new SharedRole({ ...options, lease: LEASE, leaseMs: LEASE_MS });
+    this.#pauses = new OperatorPauses(options.clock);
     this.#loop = new LeasedLoop({
-      role: this.#role,
-      clock,
-      logger,
+      ...options,
+      lease: LEASE,
+      leaseMs: LEASE_MS,
       pauseMs: () => LOOK_INTERVAL_MS,
       failureMessage: "cannot look for SIMs; trying again",
-      work: (signal) => this.#checkDue(signal),
+      work: (signal, acquire) => this.#checkDue(signal, acquire),
     });
   }
 
@@ -66,10 +62,10 @@ export class SimWatcher implements AsyncDisposable {
   }
 
   /** Returns whether there may be more that is due. */
-  async #checkDue(signal: AbortSignal): Promise<boolean> {
+  async #checkDue(signal: AbortSignal, acquire: AcquireLease): Promise<boolean> {
     const { store, simOperators, clock } = this.#options;
     const served = await simOperators.listServed();
-    if (served.length === 0 || !(await this.#role.acquire())) return false;
+    if (served.length === 0 || !(await acquire())) return false;
     const due = await store.sims.listDueSims(served, clock.now(), BATCH);
     await Promise.all(due.map((sim) => this.#check(sim, signal)));
     return due.length >= BATCH;

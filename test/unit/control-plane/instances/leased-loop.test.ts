@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { LeasedLoop } from "../../../../src/control-plane/instances/leased-loop.ts";
+import { type AcquireLease, LeasedLoop } from "../../../../src/control-plane/instances/leased-loop.ts";
 import { SharedRole } from "../../../../src/control-plane/instances/shared-role.ts";
 import { systemClock } from "../../../../src/lib/clock.ts";
 import type { Logger } from "../../../../src/lib/logger.ts";
@@ -20,16 +20,16 @@ function roles() {
       if (held?.by === by) held = undefined;
     },
   };
-  const role = (instanceId: string, isShared = true) =>
-    new SharedRole({
-      store: { isShared, leases },
-      instanceId,
-      clock: { serviceNow: () => nowMs },
-      logger,
-      lease: "work",
-      leaseMs: 100,
-    });
-  return { role, pass: (ms: number) => (nowMs += ms) };
+  const options = (instanceId: string, isShared = true) => ({
+    store: { isShared, leases },
+    instanceId,
+    clock: { serviceNow: () => nowMs },
+    logger,
+    lease: "work",
+    leaseMs: 100,
+  });
+  const role = (instanceId: string, isShared?: boolean) => new SharedRole(options(instanceId, isShared));
+  return { options, role, pass: (ms: number) => (nowMs += ms) };
 }
 
 test("one instance has a role at a time, until its lease lapses or it is released", async () => {
@@ -46,24 +46,25 @@ test("one instance has a role at a time, until its lease lapses or it is release
 });
 
 test("a loop goes on at once while more is due and pauses after an error, and its end leaves the role", async () => {
-  const { role } = roles();
-  const own = role("one");
+  const { options, role } = roles();
+  const own = options("one");
   const pauses: number[] = [];
   const clock = {
     ...systemClock,
+    ...own.clock,
     sleep: async (ms: number, signal?: AbortSignal) => {
       pauses.push(ms);
       if (pauses.length === 2) await systemClock.sleep(60_000, signal);
     },
   };
   const results = [true, true, new Error("unavailable"), false];
-  const work = vi.fn(async () => {
-    expect(await own.acquire()).toBe(true);
+  const work = vi.fn(async (_signal: AbortSignal, acquire: AcquireLease) => {
+    expect(await acquire()).toBe(true);
     const result = results.shift() ?? false;
     if (result instanceof Error) throw result;
     return result;
   });
-  const loop = new LeasedLoop({ role: own, clock, logger, pauseMs: () => 5_000, failureMessage: "cannot work", work });
+  const loop = new LeasedLoop({ ...own, clock, pauseMs: () => 5_000, failureMessage: "cannot work", work });
   await vi.waitFor(() => expect(pauses).toEqual([5_000, 5_000]));
   expect(work).toHaveBeenCalledTimes(4);
   expect(await role("two").acquire()).toBe(false);
