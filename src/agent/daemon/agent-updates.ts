@@ -10,41 +10,50 @@ import type { CommandHandler } from "../link/ports.ts";
 import type { RegistryTrust } from "../registry/trust.ts";
 import type { DeploymentCommands } from "../steps/refuse-unstorable.ts";
 import type { StoreOnTrial } from "../store/open-store.ts";
-import { AgentUpdates, type UpdateServices } from "../updates/agent-updates.ts";
+import {
+  AgentUpdates,
+  type DownloadBounds,
+  type InstalledVersions,
+  type ReleaseSource,
+  type UpdateServices,
+} from "../updates/agent-updates.ts";
 import { runningRelease } from "../updates/describe.ts";
 import type { ReleaseLocation } from "../updates/find-release.ts";
 import type { ImageServices } from "../images/ports.ts";
 
 const ROOT = 0;
 
-interface Options extends Pick<
-  UpdateServices,
-  "store" | "registry" | "blobs" | "gate" | "ledger" | "pullSlots" | "isWorking" | "clock" | "random" | "logger"
-> {
+interface Options extends Pick<UpdateServices, "store" | "isWorking" | "clock" | "random" | "logger"> {
   readonly config: Config;
   readonly credentials: ImageServices["credentials"];
+  readonly source: Pick<ReleaseSource, "registry" | "blobs">;
+  readonly bounds: Pick<DownloadBounds, "gate" | "slots" | "ledger">;
   readonly host: ImageServices["host"];
 }
-
-const VERSIONS = { packageFolder: PACKAGE_FOLDER, releasesFolder: RELEASES_FOLDER };
 
 /** Creates the part that updates the agent itself. */
 export function createAgentUpdates({ config, credentials, host, ...services }: Options): AgentUpdates {
   const { agent_updates: settings, deploy } = config;
+  const versions = installedVersions(config);
   return new AgentUpdates({
     ...services,
-    pullAttempts: deploy.pull_attempts,
-    maxDownloadBytes: deploy.max_download_bytes,
-    freeBytes: (path) => host.freeBytes(path),
-    locate: async (update, auth, signal) => {
-      if (update.served) return servedLocation(update.served, config);
-      const reference = update.image ?? "";
-      return { reference, auth: await registryAuthFor({ credentials }, { auth, reference, signal }) };
+    versions,
+    source: {
+      ...services.source,
+      locate: async (update, auth, signal) => {
+        if (update.served) return servedLocation(update.served, config);
+        const reference = update.image ?? "";
+        return { reference, auth: await registryAuthFor({ credentials }, { auth, reference, signal }) };
+      },
+      readKeys: () => readTrustedKeys(keysFolder(versions), ROOT),
     },
-    readKeys: () => readTrustedKeys(keysFolder(VERSIONS), ROOT),
+    bounds: {
+      ...services.bounds,
+      attempts: deploy.pull_attempts,
+      maxBytes: deploy.max_download_bytes,
+      freeBytes: (path) => host.freeBytes(path),
+    },
     settings: { mayDowngrade: settings.downgrade, trialS: settings.trial_s },
-    packageFolder: PACKAGE_FOLDER,
-    ...programPlaces(config),
   });
 }
 
@@ -52,16 +61,17 @@ export function createAgentUpdates({ config, credentials, host, ...services }: O
 export function storeOnTrial({
   releasesFolder,
   program,
-}: Pick<UpdateServices, "releasesFolder" | "program">): StoreOnTrial | undefined {
+}: Pick<InstalledVersions, "releasesFolder" | "program">): StoreOnTrial | undefined {
   const { trial, deployment } = readReleases(releasesFolder);
   if (trial === undefined || trial.version !== runningRelease(program, releasesFolder)) return undefined;
   return { hadStore: trial.starts > 1 || deployment?.version === trial.version };
 }
 
-/** Returns the program that runs, and where others are. */
-export function programPlaces({ state_dir: stateDir }: Pick<Config, "state_dir">) {
+/** Returns where the versions of the agent are, and the program that runs. */
+export function installedVersions({ state_dir: stateDir }: Pick<Config, "state_dir">): InstalledVersions {
   const [, program = ""] = process.argv;
-  return { releasesFolder: RELEASES_FOLDER, stateDir, program, architecture: ociArchitecture(process.arch) };
+  const architecture = ociArchitecture(process.arch);
+  return { packageFolder: PACKAGE_FOLDER, releasesFolder: RELEASES_FOLDER, stateDir, program, architecture };
 }
 
 /** Returns where the service serves a release: at the address that the device connects to, with the device's token. */

@@ -67,7 +67,7 @@ import { openStore } from "../store/open-store.ts";
 import { timeMarkIn } from "../store/time-mark.ts";
 import { watchTrial } from "../updates/watch-trial.ts";
 import { createPreviousLogs } from "../store/previous-logs.ts";
-import { createAgentUpdates, programPlaces, storeOnTrial, withAgentUpdates } from "./agent-updates.ts";
+import { createAgentUpdates, installedVersions, storeOnTrial, withAgentUpdates } from "./agent-updates.ts";
 import { createDownloads, createFileFetcher } from "./downloads.ts";
 import { createRegistryClients } from "./registry-clients.ts";
 import { createRemoteAccess } from "./remote-access.ts";
@@ -135,7 +135,7 @@ async function run(start: Start): Promise<void> {
   owned.use(isatty(0) ? undefined : reloadOnHangup({ config: start.loaded, logger, manager, onPolicy }));
   const trialWatch = watchTrial({
     ...apps.services,
-    ...programPlaces(config),
+    versions: installedVersions(config),
     isBusy: (app) => deployments.isBusy(app),
     link: () => uplink.status(),
   });
@@ -165,7 +165,7 @@ function openBase({ config, logger, log }: Start, owned: AsyncDisposableStack) {
     throw new Error(`${config.state_dir} is in use by another edge-agent`);
   }
   const bootId = readBootId();
-  const trial = storeOnTrial(programPlaces(config));
+  const trial = storeOnTrial(installedVersions(config));
   const opened = openStore({ directory: config.state_dir, clock, logger, bootId, trial });
   const store = owned.use(new NotifyingStore(opened.store));
   clock.resume(timeMarkIn(store, logger));
@@ -293,7 +293,9 @@ function openApps(base: Base, { engineMeter, engineInfo }: EngineGroup, group: I
   owned.use(store.onChange(idleGc.onWork));
   owned.use(removePreviousLogs({ ...services, store, isRebuilding: rebuild.isSet }));
   const isWorking = (): boolean => deployments.isWorking;
-  const parts = { registry: group.releaseRegistry, blobs: group.blobs, isWorking };
+  const { releaseRegistry: registry, blobs } = group;
+  const { gate, pullSlots: slots, ledger } = services;
+  const parts = { source: { registry, blobs }, bounds: { gate, slots, ledger }, isWorking };
   const updates = owned.use(createAgentUpdates({ ...services, store, config, ...parts }));
   const commands = refuseUnstorable(withAgentUpdates(deployments, updates), () => stateWatch.onFailedWrite());
   return { services, deployments, updates, commands, reconciler, cleaner, idleGc };

@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { readReleases } from "../../lib/release/releases-state.ts";
+import { readReleases, type VersionFolders } from "../../lib/release/releases-state.ts";
 import type { Semaphore } from "../../lib/semaphore.ts";
 import { AGENT_APP, type AgentUpdate, agentUpdateSchema } from "../../protocol/agents/agent-update.ts";
 import type { DeployOptions } from "../../protocol/apps/deploy-request.ts";
@@ -20,18 +20,19 @@ import type { AgentStore } from "../store/store.ts";
 import type { ReleaseLocation } from "./find-release.ts";
 import type { AgentUpdateRun } from "./update-run.ts";
 
-/** What updates of the agent use. */
-export interface UpdateServices {
-  readonly store: AgentStore;
+/** The versions of the agent that this device has, and the one that runs. */
+export interface InstalledVersions extends VersionFolders {
+  readonly stateDir: string;
+  /** Path of this process's program. */
+  readonly program: string;
+  /** OCI's name of this machine's architecture. */
+  readonly architecture: string;
+}
+
+/** Where releases come from, and whose they may be. */
+export interface ReleaseSource {
   readonly registry: Pick<RegistryClient, "resolve" | "findArtifact" | "openBlob">;
   readonly blobs: Pick<BlobDownloader, "download">;
-  readonly gate: PullGate;
-  readonly ledger: Ledger;
-  readonly pullSlots: Semaphore;
-  readonly pullAttempts: number;
-  /** Limit for the download of one deployment; `undefined` for none. */
-  readonly maxDownloadBytes: number | undefined;
-  readonly freeBytes: (path: string) => Promise<number | undefined>;
   /** Where a release is, and the credentials for it. Rejects with a `RegistryError`. */
   readonly locate: (
     update: AgentUpdate,
@@ -40,16 +41,28 @@ export interface UpdateServices {
   ) => Promise<ReleaseLocation>;
   /** Reads the keys of those who may sign releases. Throws a `ReleaseError` if there is none. */
   readonly readKeys: () => readonly KeyObject[];
+}
+
+/** What bounds the download of a release, and counts it. */
+export interface DownloadBounds {
+  readonly gate: PullGate;
+  readonly slots: Semaphore;
+  readonly ledger: Ledger;
+  readonly attempts: number;
+  /** Limit for the download of one deployment; `undefined` for none. */
+  readonly maxBytes: number | undefined;
+  readonly freeBytes: (path: string) => Promise<number | undefined>;
+}
+
+/** What updates of the agent use. */
+export interface UpdateServices {
+  readonly store: AgentStore;
+  readonly versions: InstalledVersions;
+  readonly source: ReleaseSource;
+  readonly bounds: DownloadBounds;
+  readonly settings: { readonly mayDowngrade: boolean; readonly trialS: number };
   /** Whether a deployment is doing something, and not only waiting. */
   readonly isWorking: () => boolean;
-  readonly settings: { readonly mayDowngrade: boolean; readonly trialS: number };
-  readonly packageFolder: string;
-  readonly releasesFolder: string;
-  readonly stateDir: string;
-  /** Path of this process's program. */
-  readonly program: string;
-  /** OCI's name of this machine's architecture. */
-  readonly architecture: string;
   readonly clock: Clock;
   /** In [0, 1). */
   readonly random: () => number;
@@ -145,8 +158,8 @@ export class AgentUpdates implements Pick<CommandHandler, "updateAgent">, AsyncD
    * no release can write. Whatever a release does to the store, the version that comes back ends the update.
    */
   #restoreLost(): void {
-    const { store, releasesFolder, logger } = this.#services;
-    const { deployment: lost, trial, setAside } = readReleases(releasesFolder);
+    const { store, versions, logger } = this.#services;
+    const { deployment: lost, trial, setAside } = readReleases(versions.releasesFolder);
     if (!lost || store.deployment(lost.id) || store.finalStatusOf(lost.id)) return;
     // The note is there for longer than the history.
     if (store.learnedValue(ENDED_UPDATE) === lost.id) return;

@@ -37,7 +37,7 @@ import { PullReporter } from "../images/pull-reporter.ts";
 import { PullSlot } from "../images/pull-slot.ts";
 import { pinToDigest } from "../registry/address.ts";
 import { RegistryError } from "../registry/registry-error.ts";
-import type { UpdateServices } from "./agent-updates.ts";
+import type { InstalledVersions, UpdateServices } from "./agent-updates.ts";
 import { runningRelease } from "./describe.ts";
 import { findRelease, type FoundRelease } from "./find-release.ts";
 import { handedLayout, layoutReader, replaceLayout } from "./handover.ts";
@@ -99,21 +99,22 @@ class Bringing {
 
   async run(signal: AbortSignal): Promise<BroughtRelease> {
     this.#requireUpdatable();
-    const { releasesFolder } = this.#services;
-    const { pin, trial } = readReleases(releasesFolder);
+    const { versions, source } = this.#services;
+    const { pin, trial } = readReleases(versions.releasesFolder);
     // Whatever the release is, so nothing is asked about it.
     if (pin !== undefined) throw new ReleaseError("pinned", `a person has pinned this device to ${pin}`);
     if (trial) throw new ReleaseError("on_trial", `release ${trial.version} is on trial`);
-    const statementOf = this.#statementReader();
+    const keys = source.readKeys();
+    const statementOf = (envelope: Uint8Array): Statement => verifiedStatement(envelope, keys);
     const found = await this.#find(statementOf, signal);
     const { version, index: digest } = found.release.statement;
-    if (version === runningDescription(this.#services).version) return { kind: "installed", version };
+    if (version === runningDescription(versions).version) return { kind: "installed", version };
     const obstacle = this.#obstacleTo(found.release.statement);
     if (obstacle) throw obstacle;
     const layers = await this.#chosenLayers(found.release);
     const missing = layers.flatMap(({ layer, held }) => (held ? [] : [layer]));
     const isHanded = await this.#isHanded(digest, missing, statementOf);
-    const written = writtenBytes(layers, this.#services.packageFolder);
+    const written = writtenBytes(layers, versions.packageFolder);
     const cost = costOf(found.release, isHanded ? [] : missing, written);
     await this.#requireAffordable(cost);
     if (this.#record.options.dry_run) return { kind: "priced", version, digest, cost };
@@ -134,27 +135,29 @@ class Bringing {
   }
 
   #requireUpdatable(): void {
-    const { packageFolder, releasesFolder, program } = this.#services;
+    const { packageFolder, releasesFolder, program } = this.#services.versions;
     const isPackaged = dirname(program) === packageFolder && existsSync(join(packageFolder, DESCRIPTION));
     if (!isPackaged && runningRelease(program, releasesFolder) === "package")
       throw new EdgeError("AgentUpdateUnsupported");
   }
 
-  #statementReader(): (envelope: Uint8Array) => Statement {
-    const keys = this.#services.readKeys();
-    return (envelope) => verifiedStatement(envelope, keys);
-  }
-
   async #find(statementOf: (envelope: Uint8Array) => Statement, signal: AbortSignal): Promise<FoundRelease> {
-    const { registry, architecture, clock, random, pullAttempts, ledger } = this.#services;
+    const { versions, source, bounds, clock, random } = this.#services;
+    const { architecture } = versions;
+    const { attempts, ledger } = bounds;
     const countReceived = (bytes: number): void =>
       ledger.count({ purpose: "agent", direction: "received", bytes, carriedAs: "agent", deployment: this.#record.id });
     for (let attempt = 1; ; attempt++) {
-      const location = await this.#services.locate(this.#update, this.#record.options.registry_auth, signal);
+      const location = await source.locate(this.#update, this.#record.options.registry_auth, signal);
       const reference = pinToDigest(location.reference, this.#record.digest);
       if (attempt === 1) this.#tell(runningEvent("checking", `Asking the registry for release ${location.reference}.`));
       try {
-        const found = await findRelease(registry, { ...location, reference }, { statementOf, architecture }, signal);
+        const found = await findRelease(
+          source.registry,
+          { ...location, reference },
+          { statementOf, architecture },
+          signal,
+        );
         countReceived(found.receivedBytes);
         this.#progress.save({ ...this.#record, digest: found.release.statement.index });
         const { version } = this.#update;
@@ -164,11 +167,11 @@ class Bringing {
       } catch (error) {
         if (!(error instanceof RegistryError)) throw error;
         countReceived(error.receivedBytes);
-        const lookup = { reference, policy: "newest" as const, attempt, attempts: pullAttempts, requiresCost: true };
+        const lookup = { reference, policy: "newest" as const, attempt, attempts, requiresCost: true };
         const hasCredentials = location.auth !== undefined;
         if (decideLookupRetry(error.kind, { ...lookup, hasCredentials, present: false }) !== "retry") throw error;
         const delay = fullJitter(attempt, RETRY, random());
-        const again = `attempt ${attempt + 1} of ${pullAttempts} in ${Math.ceil(delay / 1000)} s`;
+        const again = `attempt ${attempt + 1} of ${attempts} in ${Math.ceil(delay / 1000)} s`;
         this.#tell(runningEvent("checking", `The registry cannot be reached (${error.message}); ${again}.`));
         await clock.sleep(delay, signal);
       }
@@ -176,12 +179,12 @@ class Bringing {
   }
 
   #obstacleTo(statement: Statement): ReleaseError | undefined {
-    const { settings } = this.#services;
+    const { settings, versions } = this.#services;
     const { downgrade = false, again = false } = this.#update;
     return findObstacle({
       statement,
-      running: runningDescription(this.#services),
-      state: readReleases(this.#services.releasesFolder),
+      running: runningDescription(versions),
+      state: readReleases(versions.releasesFolder),
       request: { downgrade, again },
       mayDowngrade: settings.mayDowngrade,
     });
@@ -189,26 +192,26 @@ class Bringing {
 
   /** The layers, with those that the device has, as most releases share Node.js. */
   async #chosenLayers({ layers }: Release): Promise<ChosenLayer[]> {
-    return await chooseLayers(layers, stayingVersions(this.#services, readReleases(this.#services.releasesFolder)));
+    const { versions } = this.#services;
+    return await chooseLayers(layers, stayingVersions(versions, readReleases(versions.releasesFolder)));
   }
 
   async #requireAffordable(cost: PullCost): Promise<void> {
-    const { freeBytes, stateDir } = this.#services;
+    const { bounds, versions } = this.#services;
     const refusal = findCostRefusal(cost, { ...this.#limits(), freeBytes: undefined, reserveBytes: 0 });
     if (refusal) throw new EdgeError(refusal.code, refusal.message, refusal.details);
     // The download, its copy for the updater, and what that unpacks.
     const needed = 2 * cost.downloadBytes + cost.diskBytes + MIN_FREE_BYTES;
-    const free = await freeBytes(stateDir);
+    const free = await bounds.freeBytes(versions.stateDir);
     if (free === undefined || free >= needed) return;
     const text = `The release needs ${formatSize(needed)} of disk space, and ${formatSize(free)} are free.`;
     throw new EdgeError("InsufficientDisk", text, { needed_bytes: needed, free_bytes: free });
   }
 
   #limits() {
-    const { maxDownloadBytes } = this.#services;
     return {
       maxImageBytes: undefined,
-      deviceMaxDownloadBytes: maxDownloadBytes,
+      deviceMaxDownloadBytes: this.#services.bounds.maxBytes,
       requestMaxDownloadBytes: this.#record.options.max_download_bytes,
     };
   }
@@ -219,7 +222,7 @@ class Bringing {
     missing: readonly ReleaseLayer[],
     statementOf: (envelope: Uint8Array) => Statement,
   ): Promise<boolean> {
-    const { stateDir, architecture } = this.#services;
+    const { stateDir, architecture } = this.#services.versions;
     const folder = handedLayout(stateDir);
     try {
       const release = readRelease(layoutReader(folder), statementOf, architecture);
@@ -237,7 +240,8 @@ class Bringing {
   }
 
   async #download({ found, missing, cost }: Download, cancelled: AbortSignal): Promise<void> {
-    const { gate, clock, pullSlots, blobs, ledger, stateDir, logger } = this.#services;
+    const { versions, source, bounds, clock, logger } = this.#services;
+    const { gate, slots, ledger } = bounds;
     const { id, options } = this.#record;
     const stopped = new AbortController();
     const signal = AbortSignal.any([cancelled, stopped.signal]);
@@ -245,9 +249,9 @@ class Bringing {
     const isUrgent = options.urgent ?? false;
     emit(runningEvent("pulling", `${formatSize(cost.downloadBytes)} to download.`));
     await gate.admit({ bytes: cost.downloadBytes, isUrgent, emit, signal });
-    if (pullSlots.isFull) emit(runningEvent("pulling", "Waiting for another download to finish."));
-    using slot = await PullSlot.acquire(pullSlots, clock, signal);
-    const location = await this.#services.locate(this.#update, options.registry_auth, signal);
+    if (slots.isFull) emit(runningEvent("pulling", "Waiting for another download to finish."));
+    using slot = await PullSlot.acquire(slots, clock, signal);
+    const location = await source.locate(this.#update, options.registry_auth, signal);
     const owner = { app: this.#record.app, deployment: id };
     const reporter = new PullReporter({ clock, logger }, { what: "release", owner, emit });
     /** What the layers before have come to. */
@@ -258,12 +262,12 @@ class Bringing {
       received: before.received + now.received,
       cuts: before.cuts + now.cuts,
     });
-    await replaceLayout(stateDir, found.documents, async (folder) => {
+    await replaceLayout(versions.stateDir, found.documents, async (folder) => {
       for (const { digest, bytes: size } of missing) {
         const path = join(folder, ...pathOf(digest));
         mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
         before = inAll(
-          await blobs.download({
+          await source.blobs.download({
             image: found.image,
             blob: { mediaType: RELEASE_TYPES.layer, digest, size },
             auth: location.auth,
@@ -293,7 +297,7 @@ export function runningDescription({
   program,
   packageFolder,
   releasesFolder,
-}: Pick<UpdateServices, "program" | "packageFolder" | "releasesFolder">): ReturnType<typeof readDescription> {
+}: InstalledVersions): ReturnType<typeof readDescription> {
   const running = runningRelease(program, releasesFolder);
   return readDescription(running === "package" ? packageFolder : join(releasesFolder, running));
 }

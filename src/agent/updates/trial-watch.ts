@@ -11,6 +11,7 @@ import { isTriedAgain, type TrialApp, trialObstacle } from "../core/updates/conf
 import type { ContainerSummary, Engine } from "../engine/engine.ts";
 import type { LinkStatus } from "../link/ports.ts";
 import type { StoreReader } from "../store/store.ts";
+import type { InstalledVersions } from "./agent-updates.ts";
 import { runningRelease } from "./describe.ts";
 import { findAnswer, askUpdater, handedLayout, lastRequest, layoutReader } from "./handover.ts";
 
@@ -21,12 +22,7 @@ const ANSWER_TIMEOUT_MS = 60_000;
 const RETRY_AFTER_ONLINE_MS = 60_000;
 
 export interface TrialWatchOptions {
-  readonly releasesFolder: string;
-  readonly stateDir: string;
-  /** Path of this process's program. */
-  readonly program: string;
-  /** OCI's name of this machine's architecture. */
-  readonly architecture: string;
+  readonly versions: InstalledVersions;
   readonly engine: Pick<Engine, "listContainers">;
   readonly store: Pick<StoreReader, "apps">;
   readonly isBusy: (app: string) => boolean;
@@ -56,7 +52,8 @@ export class TrialWatch {
 
   /** Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { releasesFolder, program, logger } = this.#options;
+    const { versions, logger } = this.#options;
+    const { releasesFolder, program } = versions;
     try {
       const state = readReleases(releasesFolder);
       const running = runningRelease(program, releasesFolder);
@@ -89,7 +86,8 @@ export class TrialWatch {
 
   /** Asks for another trial of the release that was handed over, if it could not confirm. */
   async #tryAgain({ setAside }: ReleasesState, signal: AbortSignal): Promise<void> {
-    const { stateDir, architecture, clock, logger } = this.#options;
+    const { versions, clock, logger } = this.#options;
+    const { stateDir, architecture } = versions;
     const request = lastRequest(stateDir);
     if (request?.action !== "install" || setAside.size === 0) return;
     const { statement } = readRelease(layoutReader(handedLayout(stateDir)), unverifiedStatement, architecture);
@@ -104,7 +102,8 @@ export class TrialWatch {
 
   /** Resolves to whether the updater has done it. */
   async #ask(request: Parameters<typeof askUpdater>[1], signal: AbortSignal): Promise<boolean> {
-    const { stateDir, releasesFolder, clock, logger } = this.#options;
+    const { versions, clock, logger } = this.#options;
+    const { stateDir, releasesFolder } = versions;
     const id = askUpdater(stateDir, request);
     const since = clock.monotonic();
     while (!signal.aborted && clock.monotonic() - since < ANSWER_TIMEOUT_MS) {

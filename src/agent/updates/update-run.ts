@@ -148,7 +148,8 @@ export class AgentUpdateRun {
 
   /** Looks once at what has become of the release, and acts on it. */
   async #follow(handedOver: NonNullable<AgentUpdateState["handedOver"]>): Promise<void> {
-    const { releasesFolder, program, stateDir, clock } = this.#services;
+    const { versions, clock } = this.#services;
+    const { releasesFolder, program, stateDir } = versions;
     const { request, version } = handedOver;
     // In this order: the updater puts a release on trial before it answers.
     const answer = findAnswer(request, releasesFolder);
@@ -190,7 +191,7 @@ export class AgentUpdateRun {
       case "confirmed":
         return this.#endConfirmed(version);
       case "refused": {
-        const answer = findAnswer(request, this.#services.releasesFolder);
+        const answer = findAnswer(request, this.#services.versions.releasesFolder);
         const refusal = answer?.ok === false ? answer : { code: "failed", message: "the updater refuses the release" };
         return this.#endFailed(toReleaseFailure(refusal, "starting", this.#detailsOf(refusal as ReleaseError)));
       }
@@ -211,19 +212,20 @@ export class AgentUpdateRun {
 
   /** Asks the updater, also in another process than the one that asked before. */
   #ask(action: "install" | "abandon"): void {
-    const { stateDir, clock } = this.#services;
+    const { versions, clock } = this.#services;
     const { handedOver, downgrade = false, again = false } = this.#state;
     if (!handedOver) return;
     const { request: id, version } = handedOver;
     if (action === "abandon") {
-      const last = lastRequest(stateDir);
-      if (last?.action !== "abandon" || last.version !== version) askUpdaterAs(stateDir, { id, action, version });
+      const last = lastRequest(versions.stateDir);
+      if (last?.action !== "abandon" || last.version !== version)
+        askUpdaterAs(versions.stateDir, { id, action, version });
       return;
     }
     if (this.#asks++ === MAX_ASKS)
       return this.#endFailed(toReleaseFailure({ code: "failed", message: "the updater does not answer" }, "starting"));
     this.#askedAtMs = clock.monotonic();
-    askUpdaterAs(stateDir, { id, action, downgrade, again, deployment: this.#record.id });
+    askUpdaterAs(versions.stateDir, { id, action, downgrade, again, deployment: this.#record.id });
   }
 
   #endConfirmed(version: string): void {
@@ -239,7 +241,7 @@ export class AgentUpdateRun {
 
   #endBack(version: string, reason: string): void {
     const { failure } = this.#record;
-    const logs = readTrialLog(this.#services.releasesFolder, version);
+    const logs = readTrialLog(this.#services.versions.releasesFolder, version);
     const details = { version, reason, ...this.#lossDetails, ...(logs.length > 0 && { logs }) };
     if (failure) return this.#endFailed({ ...failure, details: { ...failure.details, ...details } });
     const message = `Release ${version} did not work: ${REASONS[reason] ?? reason}. The device runs the version before.${this.#lossNote}`;
@@ -262,7 +264,7 @@ export class AgentUpdateRun {
 
   #endPriced({ version, digest, cost }: PricedRelease): void {
     const price = cost.downloadBytes === 0 ? "nothing" : formatSize(cost.downloadBytes);
-    const message = `Nothing was changed. Updating the agent from ${runningDescription(this.#services).version} to ${version} would download ${price}.`;
+    const message = `Nothing was changed. Updating the agent from ${runningDescription(this.#services.versions).version} to ${version} would download ${price}.`;
     const details = {
       dry_run: true,
       version,
@@ -285,7 +287,7 @@ export class AgentUpdateRun {
   }
 
   #releases(): ReleasesState {
-    return readReleases(this.#services.releasesFolder);
+    return readReleases(this.#services.versions.releasesFolder);
   }
 
   #tell(event: EventContent): void {

@@ -9,7 +9,7 @@ import type { TrialWatchOptions } from "./trial-watch.ts";
 export function watchTrial(options: TrialWatchOptions): { run(signal: AbortSignal): Promise<void> } {
   return {
     async run(signal) {
-      if (!isDue(options.releasesFolder)) return;
+      if (!isDue(options.versions.releasesFolder)) return;
       const { TrialWatch } = await import("./trial-watch.ts");
       await new TrialWatch(options).run(signal);
     },

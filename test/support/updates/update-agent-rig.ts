@@ -13,7 +13,13 @@ import { createRegistryClient } from "../../../src/agent/registry/oci-client.ts"
 import { storeOnTrial } from "../../../src/agent/daemon/agent-updates.ts";
 import { type OpenedStore, openStore } from "../../../src/agent/store/open-store.ts";
 import { type AgentStore, StoreError } from "../../../src/agent/store/store.ts";
-import { AgentUpdates, type UpdateServices } from "../../../src/agent/updates/agent-updates.ts";
+import {
+  AgentUpdates,
+  type DownloadBounds,
+  type InstalledVersions,
+  type ReleaseSource,
+  type UpdateServices,
+} from "../../../src/agent/updates/agent-updates.ts";
 import type { DeployOptions } from "../../../src/protocol/apps/deploy-request.ts";
 import type { EventContent } from "../../../src/protocol/deployments/deployment-event.ts";
 import { captureLogText } from "../captured-log.ts";
@@ -35,6 +41,14 @@ interface ManifestOfLayout {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
+/** What a test replaces of the services. */
+interface ReplacedServices {
+  readonly store?: AgentStore;
+  readonly versions?: Partial<InstalledVersions>;
+  readonly source?: Partial<ReleaseSource>;
+  readonly bounds?: Partial<DownloadBounds>;
+}
+
 /**
  * The agent's part in updates of itself, on the folders of a device with the real updater and the real scripts of the package, and a
  * registry. What a restart ends is begun anew with `restart`.
@@ -52,7 +66,7 @@ export class UpdateAgentRig implements AsyncDisposable {
   isWorking = false;
   /** Schema of the store that a version knows; `undefined`: that of this build. */
   migrations: (version: string) => readonly string[] | undefined = () => undefined;
-  services: Partial<UpdateServices> = {};
+  services: ReplacedServices = {};
   #opened: OpenedStore;
   readonly #log = captureLogText();
   /** By digest. */
@@ -236,7 +250,14 @@ export class UpdateAgentRig implements AsyncDisposable {
   #servicesOf(running: string): UpdateServices {
     const { device, clock, store } = this;
     const { logger } = this.#log;
-    const folders = { packageFolder: device.path("package"), releasesFolder: device.path("releases") };
+    const versions = {
+      packageFolder: device.path("package"),
+      releasesFolder: device.path("releases"),
+      stateDir: device.path("state"),
+      program: this.#programOf(running),
+      architecture: "amd64",
+      ...this.services.versions,
+    };
     const registry = createRegistryClient({
       clock,
       userAgent: "edge-agent/test",
@@ -249,27 +270,29 @@ export class UpdateAgentRig implements AsyncDisposable {
       rules: { clock, random, bounds: OPTIONS, stallMs: 60_000, rate: () => undefined },
     };
     return {
-      store,
-      registry,
-      blobs: new BlobDownloader({ ...fetching, makeRoom: () => Promise.resolve(false) }),
-      gate: OPEN_GATE,
-      ledger: { count: (traffic) => this.traffic.push(traffic) },
-      pullSlots: new Semaphore(1),
-      pullAttempts: 1,
-      maxDownloadBytes: undefined,
-      freeBytes: () => Promise.resolve(undefined),
-      locate: ({ image = "" }) => Promise.resolve({ reference: image, auth: undefined }),
-      readKeys: () => readTrustedKeys(keysFolder(folders), process.getuid?.() ?? 0),
+      store: this.services.store ?? store,
+      versions,
+      source: {
+        registry,
+        blobs: new BlobDownloader({ ...fetching, makeRoom: () => Promise.resolve(false) }),
+        locate: ({ image = "" }) => Promise.resolve({ reference: image, auth: undefined }),
+        readKeys: () => readTrustedKeys(keysFolder(versions), process.getuid?.() ?? 0),
+        ...this.services.source,
+      },
+      bounds: {
+        gate: OPEN_GATE,
+        slots: new Semaphore(1),
+        ledger: { count: (traffic) => this.traffic.push(traffic) },
+        attempts: 1,
+        maxBytes: undefined,
+        freeBytes: () => Promise.resolve(undefined),
+        ...this.services.bounds,
+      },
       isWorking: () => this.isWorking,
       settings: { mayDowngrade: false, trialS: 900 },
-      ...folders,
-      stateDir: device.path("state"),
-      program: this.#programOf(running),
-      architecture: "amd64",
       clock,
       random,
       logger,
-      ...this.services,
     };
   }
 

@@ -61,8 +61,8 @@ describe("an update that cannot be carried out", () => {
   });
 
   it("because its download hangs gives its place to the downloads of apps", async () => {
-    const pullSlots = new Semaphore(1);
-    rig.services = { pullSlots };
+    const slots = new Semaphore(1);
+    rig.services = { bounds: { slots } };
     await rig.restart();
     const hanging = Promise.withResolvers<void>();
     rig.intercept = () => {
@@ -72,14 +72,14 @@ describe("an update that cannot be carried out", () => {
     };
     rig.update(ID, { image: await rig.push(VERSION) });
     await hanging.promise;
-    const place = pullSlots.acquire(new AbortController().signal);
+    const place = slots.acquire(new AbortController().signal);
     await rig.clock.advance(STALLED_AFTER_MS);
     (await place)[Symbol.dispose]();
     expect(rig.store.deployment(ID)).toMatchObject({ outcome: "pending" });
   });
 
   it("because the service is away for a moment goes on when it is back, and says so", async () => {
-    rig.services = { pullAttempts: 5 };
+    rig.services = { bounds: { attempts: 5 } };
     await rig.restart();
     let refusals = 3;
     answer = (_request, response) => {
@@ -97,7 +97,7 @@ describe("an update that cannot be carried out", () => {
   });
 
   it("because the service stays away ends with that, and is not skipped", async () => {
-    rig.services = { pullAttempts: 2 };
+    rig.services = { bounds: { attempts: 2 } };
     await rig.restart();
     answer = (_request, response) => {
       response.writeHead(503).end();

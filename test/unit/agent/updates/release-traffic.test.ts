@@ -34,7 +34,7 @@ beforeEach(async () => {
     trust: () => Promise.resolve({ insecure: true }),
     onConnection: countConnections(ledger, "agent"),
   });
-  rig.services = { registry, ledger, freeBytes: () => Promise.resolve(1_000_000) };
+  rig.services = { source: { registry }, bounds: { ledger, freeBytes: () => Promise.resolve(1_000_000) } };
   await rig.restart();
 });
 afterEach(() => owned[Symbol.asyncDispose]());

@@ -44,10 +44,7 @@ describe("the agent on trial", () => {
 
   const options = (): TrialWatchOptions =>
     ({
-      releasesFolder: rig.path("releases"),
-      stateDir: rig.path("state"),
-      program,
-      architecture: "amd64",
+      versions: { releasesFolder: rig.path("releases"), stateDir: rig.path("state"), program, architecture: "amd64" },
       engine: {
         listContainers: () => (containers ? Promise.resolve([...containers]) : Promise.reject(new Error("no engine"))),
       },

@@ -199,7 +199,7 @@ describe("an update of the agent", () => {
   it("one that is larger than the request allows, or than the disk, is refused before its first byte", async () => {
     rig.update(ID, { image }, { max_download_bytes: 10 });
     expect(await rig.ended(ID)).toMatchObject({ code: "DataBudgetExceeded" });
-    rig.services = { freeBytes: () => Promise.resolve(1_000_000) };
+    rig.services = { bounds: { freeBytes: () => Promise.resolve(1_000_000) } };
     await rig.restart();
     rig.update("dep_2", { image });
     expect(await rig.ended("dep_2")).toMatchObject({ code: "InsufficientDisk", details: { free_bytes: 1_000_000 } });
@@ -207,7 +207,7 @@ describe("an update of the agent", () => {
   });
 
   it("an agent that no package has installed says that it does not update itself", async () => {
-    rig.services = { packageFolder: "/nowhere" };
+    rig.services = { versions: { packageFolder: "/nowhere" } };
     await rig.restart();
     rig.update(ID, { image });
     expect(await rig.ended(ID)).toMatchObject({ code: "AgentUpdateUnsupported" });
