@@ -1,6 +1,5 @@
 import { Command } from "commander";
-import { addAgentReleasesList } from "./commands/agent-releases.ts";
-import { addAgentReleasesPush } from "./commands/agent-releases-push.ts";
+import { addAgentReleasesList, addAgentReleasesPush } from "./commands/agent-releases.ts";
 import { addAlertsCommands, addAlertSettingsCommands, addSilenceCommands } from "./commands/alerts.ts";
 import { addAppsLifecycle, addAppsUpdate } from "./commands/apps-control.ts";
 import { addAppsList, addAppsLogs, addAppsShow, addAppsStats } from "./commands/apps-read.ts";

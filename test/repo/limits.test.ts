@@ -38,8 +38,11 @@ import {
   SOURCE_POLICY,
 } from "../../src/control-plane/core/people/sign-in-throttle.ts";
 import { MAX_HASHES_AT_ONCE, QUEUE_LIMITS } from "../../src/control-plane/accounts/password-hasher.ts";
-import { BROWSER_RETENTION_S, MAX_BROWSERS_PER_USER } from "../../src/control-plane/store/browsers.ts";
-import { MAX_SESSIONS_PER_USER } from "../../src/control-plane/store/user-sessions.ts";
+import {
+  BROWSER_RETENTION_S,
+  MAX_BROWSERS_PER_USER,
+  MAX_SESSIONS_PER_USER,
+} from "../../src/control-plane/store/user-sessions.ts";
 import { MAX_LOGIN_REQUESTS, MAX_LOGIN_REQUESTS_PER_SOURCE } from "../../src/control-plane/store/login-requests.ts";
 import { MAX_USERS_PER_ACCOUNT } from "../../src/control-plane/core/people/user.ts";
 import {

@@ -50,3 +50,17 @@ export function formatUtcMinute(ms: number): string {
 export function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
+
+/** Escape sequence for colour or weight. All other escape sequences are replaced. */
+const COLOUR = "\\u001b\\[[\\d;]*m";
+const CONTROL = new RegExp(`(${COLOUR})|[\\p{Cc}\\u2028\\u2029]`, "gu");
+
+/**
+ * Makes a line of output safe to show on a terminal: replaces control characters other than tabs by U+FFFD, and keeps
+ * colours.
+ */
+export function printable(text: string): string {
+  return text.replaceAll(CONTROL, (found, colour: string | undefined) =>
+    (colour ?? found === "\t") ? found : "\u{fffd}",
+  );
+}

@@ -8,7 +8,7 @@ import type { PartStore } from "./part-store.ts";
 import type { FetchInterruption, TransferProgress } from "./ports.ts";
 import { Throttle } from "./throttle.ts";
 import { Transfer } from "./transfer.ts";
-import { writeAll } from "./write-all.ts";
+import { writeAll } from "./part-file.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 

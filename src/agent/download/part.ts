@@ -1,6 +1,5 @@
 import { createHash, type Hash } from "node:crypto";
-import { constants } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { Semaphore } from "../../lib/semaphore.ts";
 import { toDiskError } from "./download-error.ts";
 import {
@@ -12,7 +11,7 @@ import {
   isFrameValid,
   withoutChecksums,
 } from "./part-format.ts";
-import { writeAll } from "./write-all.ts";
+import { openPart, PacedSync, writeAll } from "./part-file.ts";
 
 /** Identifies a blob. */
 export interface BlobRef {
@@ -21,14 +20,6 @@ export interface BlobRef {
   /** Bytes of the whole blob. */
   readonly size: number;
 }
-
-/**
- * Minimum distance of two syncs in bytes and in milliseconds; what arrives in between may be lost in a power cut. Each
- * sync writes some 16 KB of file system metadata, at this distance less than 2 % more flash wear, and delays other
- * writers to the disk, such as the engine unpacking the last layer.
- */
-const SYNC_INTERVAL_BYTES = 1024 * 1024;
-const SYNC_INTERVAL_MS = 1_000;
 
 /**
  * The beginning of a blob on disk, growing at its end. Bytes are hashed as they arrive; the valid bytes left by an
@@ -40,36 +31,25 @@ export class Part implements AsyncDisposable {
   readonly writeLock = new Semaphore(1);
   readonly #directory: string;
   readonly #file: FileHandle;
+  readonly #sync: PacedSync;
   #hash: Hash = createHash("sha256");
   #framer = new Framer(0);
   #size = 0;
   /** Bytes after those, being written. */
   #unwritten: Buffer | undefined;
   #isVerified = false;
-  #unsynced = 0;
-  #syncedAt = performance.now();
-  #syncing: Promise<void> | undefined;
   #changed = Promise.withResolvers<void>();
 
   private constructor(blob: BlobRef, directory: string, file: FileHandle) {
     this.blob = blob;
     this.#directory = directory;
     this.#file = file;
+    this.#sync = new PacedSync(file);
   }
 
   /** Opens the part at `path`, created if missing. Rejects with a `DownloadError`. */
   static async open(blob: BlobRef, directory: string, path: string): Promise<Part> {
-    try {
-      const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
-      await using opened = new AsyncDisposableStack();
-      const part = opened.use(new Part(blob, directory, file));
-      await part.recover();
-      // A handle that is collected as garbage without being closed ends the process.
-      opened.move();
-      return part;
-    } catch (error) {
-      throw toDiskError(error, directory);
-    }
+    return await openPart(directory, path, (file) => new Part(blob, directory, file));
   }
 
   /** Bytes on disk. */
@@ -111,8 +91,7 @@ export class Part implements AsyncDisposable {
       this.#unwritten = undefined;
     }
     this.#size += bytes.length;
-    this.#unsynced += bytes.length;
-    if (this.#unsynced >= SYNC_INTERVAL_BYTES && performance.now() - this.#syncedAt >= SYNC_INTERVAL_MS) this.#sync();
+    this.#sync.written(bytes.length);
     this.#notifyChanged();
   }
 
@@ -193,7 +172,7 @@ export class Part implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#syncing;
+    await this.#sync.settled();
     await this.#file.close();
   }
 
@@ -202,16 +181,6 @@ export class Part implements AsyncDisposable {
     this.#framer = new Framer(0);
     this.#size = 0;
     this.#isVerified = false;
-  }
-
-  /** Runs in parallel to further writes: on a memory card a sync takes about a second. */
-  #sync(): void {
-    if (this.#syncing) return;
-    this.#unsynced = 0;
-    this.#syncedAt = performance.now();
-    // A failure would show when reading: the engine verifies every byte itself.
-    this.#syncing = this.#file.datasync().catch(() => {});
-    void this.#syncing.then(() => (this.#syncing = undefined));
   }
 
   #notifyChanged(): void {

@@ -1,16 +1,11 @@
-import { constants } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { type Span, subtractSpans } from "../../lib/layer-parts/ranges.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
 import { toDiskError } from "./download-error.ts";
 import { HeldRanges } from "./held-ranges.ts";
 import type { BlobRef } from "./part.ts";
 import { decodeHeader, encodeHeader, HEADER_BYTES, isFrameIntact, MAX_FRAME_DATA_BYTES } from "./range-frames.ts";
-import { writeAll } from "./write-all.ts";
-
-/** Minimum distance of two syncs, as for a part that is downloaded whole. */
-const SYNC_INTERVAL_BYTES = 1024 * 1024;
-const SYNC_INTERVAL_MS = 1_000;
+import { openPart, PacedSync, writeAll } from "./part-file.ts";
 
 /**
  * Ranges of a blob on disk. They may come in any order and in any number of attempts: what the device needs of a blob depends
@@ -22,12 +17,10 @@ export class RangePart implements AsyncDisposable {
   readonly writeLock = new Semaphore(1);
   readonly #directory: string;
   readonly #file: FileHandle;
+  readonly #sync: PacedSync;
   readonly #held = new HeldRanges();
   readonly #suspects: Span[] = [];
   #end = 0;
-  #unsynced = 0;
-  #syncedAt = performance.now();
-  #syncing: Promise<void> | undefined;
   /** A write was stopped in its middle. */
   #isBroken = false;
 
@@ -35,21 +28,12 @@ export class RangePart implements AsyncDisposable {
     this.blob = blob;
     this.#directory = directory;
     this.#file = file;
+    this.#sync = new PacedSync(file);
   }
 
   /** Opens the part at `path`, created if missing. Rejects with a `DownloadError`. */
   static async open(blob: BlobRef, directory: string, path: string): Promise<RangePart> {
-    try {
-      const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
-      await using opened = new AsyncDisposableStack();
-      const part = opened.use(new RangePart(blob, directory, file));
-      await part.recover();
-      // A handle that is collected as garbage without being closed ends the process.
-      opened.move();
-      return part;
-    } catch (error) {
-      throw toDiskError(error, directory);
-    }
+    return await openPart(directory, path, (file) => new RangePart(blob, directory, file));
   }
 
   /** What is on disk: disjoint, in the order of the blob. */
@@ -103,8 +87,7 @@ export class RangePart implements AsyncDisposable {
     await this.#write(written);
     this.#end = position;
     for (const range of added) this.#held.add(range);
-    this.#unsynced += bytes.length;
-    if (this.#unsynced >= SYNC_INTERVAL_BYTES && performance.now() - this.#syncedAt >= SYNC_INTERVAL_MS) this.#sync();
+    this.#sync.written(bytes.length);
   }
 
   /** Forgets a range, because its bytes are wrong. Rejects with a `DownloadError`. */
@@ -164,7 +147,7 @@ export class RangePart implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#syncing;
+    await this.#sync.settled();
     await this.#file.close();
   }
 
@@ -176,15 +159,5 @@ export class RangePart implements AsyncDisposable {
     } catch (error) {
       throw toDiskError(error, this.#directory);
     }
-  }
-
-  /** Runs in parallel to further writes. */
-  #sync(): void {
-    if (this.#syncing) return;
-    this.#unsynced = 0;
-    this.#syncedAt = performance.now();
-    // A failure would show when reading: every byte is checked against a digest.
-    this.#syncing = this.#file.datasync().catch(() => {});
-    void this.#syncing.then(() => (this.#syncing = undefined));
   }
 }

@@ -1,5 +1,5 @@
 import { SecretMasker, maskTokens } from "../../lib/redact.ts";
-import { printable } from "../core/logs/text.ts";
+import { printable } from "../core/text.ts";
 import { type LogLine, MAX_LINE_LENGTH } from "./log.ts";
 
 /**

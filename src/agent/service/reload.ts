@@ -1,7 +1,6 @@
 import { errorText } from "../../lib/error-text.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type Config, loadConfig } from "../config/load.ts";
-import { changedPaths } from "../core/service/changed-paths.ts";
 import type { ServiceManager } from "../../lib/service-manager.ts";
 
 /** The settings a running daemon applies. All others need a restart. */
@@ -48,4 +47,18 @@ function applyConfig({ config, logger, onPolicy }: ReloadOptions): void {
   if (pending.length === 0) return;
   const hint = "systemctl restart edge-agent; the apps keep running meanwhile";
   logger.warn({ settings: pending, hint }, "changed settings take effect only after a restart of the agent");
+}
+
+/**
+ * Returns where two values made of plain objects differ, as dotted paths such as `link.keepalive_s`. An array counts as
+ * one value.
+ */
+export function changedPaths(before: unknown, after: unknown, path: string = ""): string[] {
+  if (!isRecord(before) || !isRecord(after)) return JSON.stringify(before) === JSON.stringify(after) ? [] : [path];
+  const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...keys].flatMap((key) => changedPaths(before[key], after[key], path === "" ? key : `${path}.${key}`));
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

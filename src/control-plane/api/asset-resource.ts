@@ -11,6 +11,7 @@ import { accountOf } from "./auth.ts";
 import { type Resource, stateOf } from "./conditional-requests.ts";
 import type { ApiBase } from "./context.ts";
 import type { Legacy } from "./legacy-mirrors.ts";
+import type { AssetSettingsOutcome } from "../store/asset-settings.ts";
 
 /** Path parameter of every endpoint under one asset. */
 export const assetParams = z.object({
@@ -83,4 +84,10 @@ export function toAssetResponse(
   const isLegacyServed = legacy.isServed();
   if (isLegacyServed && asset.supersim) legacy.addDeprecationHeaders(reply, assetPath(asset.uuid));
   return toAssetDetails(asset, state, time, isLegacyServed, tags);
+}
+
+/** Throws unless the asset has what was asked for. Errors: `AssetNotFound` if it was removed meanwhile, and `tooMany`. */
+export function requireSettingsChange(result: AssetSettingsOutcome, tooMany: () => EdgeError): void {
+  if (result === "no_asset") throw new EdgeError("AssetNotFound");
+  if (result === "too_many") throw tooMany();
 }

@@ -1,3 +1,4 @@
+import { onAbort } from "../../lib/abort.ts";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import { watchPrincipal } from "../accounts/watch-principal.ts";
@@ -11,6 +12,26 @@ export function clientSignal(reply: FastifyReply): AbortSignal {
   if (reply.raw.closed) onClose();
   else reply.raw.once("close", onClose);
   return controller.signal;
+}
+
+/** A feed of a device's answers to one client. */
+interface Feed extends Disposable {
+  end(error: EdgeError): void;
+}
+
+/** Ends a feed when the service stops, and when the client disconnects or its key or session ends. */
+export function endWithClient(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: ApiContext<"accounts">,
+  feed: Feed,
+): void {
+  const restarting = new EdgeError("ServiceUnavailable", "The service is restarting.");
+  const stopping = onAbort(context.stopping, () => feed.end(restarting));
+  onAbort(streamSignal(request, reply, context), () => {
+    stopping[Symbol.dispose]();
+    feed[Symbol.dispose]();
+  });
 }
 
 /** A signal that aborts when the client disconnects or its key or session ends. */

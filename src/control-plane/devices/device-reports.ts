@@ -3,9 +3,12 @@ import type { Logger } from "../../lib/logger.ts";
 import { type ReportDelta, reportDeltaSchema } from "../../protocol/apps/app-report.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { applyReportDelta, type DeviceReport } from "../core/device-report.ts";
-import type { ReportHandler } from "./handlers.ts";
+import type { ReportHandler, HealthHandler } from "./handlers.ts";
 import type { DeviceSession } from "./session.ts";
 import type { DeviceStore } from "../store/devices.ts";
+import type { HealthReport } from "../../protocol/link/health-message.ts";
+import { plausibleRows } from "../core/health-days.ts";
+import type { HealthStore } from "../store/health.ts";
 
 /** Minimum interval between two requests for a complete report in a session, in milliseconds. */
 const RESYNC_INTERVAL_MS = 60_000;
@@ -86,5 +89,20 @@ export class DeviceReports implements ReportHandler {
       return true;
     }
     return store.replaceReport(assetUuid, storedHash, { value: report, at: unixNow(clock) }, session);
+  }
+}
+
+/** Stores how devices were, from the rows that they send. */
+export class DeviceHealthRows implements HealthHandler {
+  readonly #options: { readonly store: Pick<HealthStore, "addRows">; readonly clock: Clock };
+
+  constructor(options: { readonly store: Pick<HealthStore, "addRows">; readonly clock: Clock }) {
+    this.#options = options;
+  }
+
+  async onHealth({ assetUuid }: Pick<DeviceSession, "assetUuid">, { rows, apps }: HealthReport): Promise<void> {
+    const { store, clock } = this.#options;
+    const now = unixNow(clock);
+    await store.addRows(assetUuid, plausibleRows(rows, now), plausibleRows(apps, now));
   }
 }

@@ -1,9 +1,9 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { Latch } from "../../lib/latch.ts";
-import type { StoredAccountEvent } from "../store/account-events.ts";
+import type { StoredAccountEvent, AccountEventPage } from "../store/account-events.ts";
 import { logStoreError, storeRetryDelayMs } from "../store/unavailable.ts";
-import { formatEvents, type ReadEvents } from "./format-events.ts";
+import type { AccountEvent, AccountStreamNote } from "../../protocol/assets/account-event.ts";
 
 /** Events that are read and sent in one piece. */
 const MAX_BATCH_EVENTS = 200;
@@ -230,4 +230,21 @@ async function wantedOf(
 
 function assetOf(event: AccountEventFacts): string | undefined {
   return "asset_id" in event ? event.asset_id : undefined;
+}
+
+/** Reads the events of an account after an id. */
+export type ReadEvents = (after: number, limit: number) => Promise<AccountEventPage>;
+
+/** Formats a note or an event: a line with its id, one with its data, and a blank line. */
+export function formatLine(content: AccountStreamNote | AccountEvent): string {
+  return `id: ${content.id}\ndata: ${JSON.stringify(content)}\n\n`;
+}
+
+/** Formats events as the stream has them. */
+function formatEvents(events: readonly StoredAccountEvent[]): Buffer {
+  const lines = events.map(({ id, atMs, event }) => {
+    const { type, ...about } = event;
+    return formatLine({ id: String(id), type, timestamp: Math.floor(atMs / 1000), ...about } as AccountEvent);
+  });
+  return Buffer.from(lines.join(""));
 }

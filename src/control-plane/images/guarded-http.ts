@@ -11,8 +11,7 @@ import {
 import { VERSION } from "../../lib/version.ts";
 import { type IsPublic, isPublicAddress, type LookupAll, privateAddress, publicLookup } from "./public-address.ts";
 import { PrivateHosts } from "./private-hosts.ts";
-import { ResolutionFailure } from "./resolution-failure.ts";
-import { registryErrors } from "./to-failure.ts";
+import { ResolutionFailure, registryErrors } from "./resolution-failure.ts";
 
 export interface GuardedHttpOptions {
   readonly clock: Clock;

@@ -18,8 +18,7 @@ import { EdgeError } from "../../protocol/errors/errors.ts";
 import { parseImageReference } from "../../protocol/apps/image-reference.ts";
 import { GuardedHttp, type GuardedHttpOptions } from "./guarded-http.ts";
 import type { ImageResolver } from "./image-resolver.ts";
-import { ResolutionFailure } from "./resolution-failure.ts";
-import { denied, maySpeakNoTls, registryErrors, toFailure } from "./to-failure.ts";
+import { ResolutionFailure, denied, maySpeakNoTls, registryErrors, toFailure } from "./resolution-failure.ts";
 
 const TIMEOUT_MS = 10_000;
 /** Maximum time without data of a token server. */

@@ -1,6 +1,6 @@
 import type { Logger } from "../../lib/logger.ts";
 import { KeyedLock } from "../../lib/keyed-lock.ts";
-import type { LeaseStore } from "../store/leases.ts";
+import type { LeaseStore } from "../store/instances.ts";
 import type { ServiceClock } from "./service-clock.ts";
 import { logStoreError } from "../store/unavailable.ts";
 

@@ -1,3 +1,5 @@
+import type { TimeMark } from "../../lib/steady-time.ts";
+
 /** How long others count on an instance after it has renewed its lease, in milliseconds. */
 export const INSTANCE_LEASE_MS = 10_000;
 
@@ -59,4 +61,29 @@ export interface InstanceStore {
   readTime(): Promise<SharedTime>;
   /** Changes the shift if its version is still this one. Returns whether it was. */
   changeShift(version: number, shiftMs: number): Promise<boolean>;
+}
+
+/** A right that one holder has at a time, until a time. Times are milliseconds of the service's clock. */
+export interface LeaseStore {
+  /**
+   * Acquires or renews the lease. Returns its epoch, which increases with each change of the holder; `undefined` if
+   * another holder has it, and it has not lapsed.
+   */
+  acquire(name: string, holder: string, nowMs: number, untilMs: number): Promise<number | undefined>;
+  /** Does nothing if another holder has the lease. */
+  release(name: string, holder: string): Promise<void>;
+}
+
+/** What the service knows of the time, over restarts. */
+export interface TimeStore {
+  /** Returns the mark that was stored last; `undefined` if none was. */
+  readMark(): Promise<TimeMark | undefined>;
+  saveMark(mark: TimeMark): Promise<void>;
+  /**
+   * Brings to now what was put off, or begun, by a time that is over now: the clock was set back. Returns how many records it
+   * changed.
+   *
+   * @param nowMs Unix milliseconds
+   */
+  setBack(nowMs: number): Promise<number>;
 }

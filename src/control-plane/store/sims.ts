@@ -94,3 +94,10 @@ export interface SimStore {
   /** Whether an asset of any account has a SIM with this ICCID. */
   hasIccid(iccid: string): Promise<boolean>;
 }
+
+export interface NetworkGroupStore {
+  /** Adds a group to the account's own, if it is not there. Throws when there is no such account. */
+  addNetworkGroup(accountId: string, name: string, audit?: AuditEntry): Promise<void>;
+  /** Returns the names of the account's own groups in alphabetical order. */
+  listNetworkGroups(accountId: string): Promise<readonly string[]>;
+}

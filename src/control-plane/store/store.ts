@@ -5,7 +5,7 @@ import type { AlertOutboxStore, AlertSettingsStore, AlertStore } from "./alerts.
 import type { AssetSettingsStore } from "./asset-settings.ts";
 import type { AuditStore } from "./audit.ts";
 import type { AssetStore } from "./assets.ts";
-import type { BrowserStore } from "./browsers.ts";
+import type { BrowserStore, UserSessionStore } from "./user-sessions.ts";
 import type { BusKeyStore } from "./bus-keys.ts";
 import type { ConnectivityStore } from "./connectivity.ts";
 import type { DataPlanStore } from "./data-plans.ts";
@@ -16,22 +16,18 @@ import type { EnrolmentStore } from "./enrolments.ts";
 import type { FleetStore } from "./fleets.ts";
 import type { HealthStore } from "./health.ts";
 import type { IdempotencyStore } from "./idempotency.ts";
-import type { InstanceStore } from "./instances.ts";
-import type { LeaseStore } from "./leases.ts";
+import type { InstanceStore, LeaseStore, TimeStore } from "./instances.ts";
 import type { LoginRequestStore } from "./login-requests.ts";
 import type { MemberStore } from "./members.ts";
-import type { NetworkGroupStore } from "./network-groups.ts";
+import type { NetworkGroupStore, SimStore } from "./sims.ts";
 import type { OperatorUsageStore } from "./operator-usage.ts";
 import type { RolloutStore } from "./rollouts.ts";
 import type { SealingKeyStore } from "./sealing-keys.ts";
 import type { SessionStore } from "./sessions.ts";
 import type { SimCredentialStore } from "./sim-credentials.ts";
-import type { SimStore } from "./sims.ts";
 import type { StoreStatistics } from "./statistics.ts";
-import type { TimeStore } from "./times.ts";
 import type { UploadStore } from "./uploads.ts";
 import type { UsageStore } from "./usage.ts";
-import type { UserSessionStore } from "./user-sessions.ts";
 import type { UserStore } from "./users.ts";
 
 /** Everything edge-control stores. When a method resolves, its change is on disk. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { User } from "../../../src/control-plane/core/people/user.ts";
-import { BROWSER_RETENTION_S, MAX_BROWSERS_PER_USER } from "../../../src/control-plane/store/browsers.ts";
+import { BROWSER_RETENTION_S, MAX_BROWSERS_PER_USER } from "../../../src/control-plane/store/user-sessions.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { someAudit, someCode, someUser } from "../../support/control-plane/people.ts";
 import { ACCOUNT, describeDomain, hash, openWithAccounts, type StoreHarness } from "./harness.ts";

@@ -1,7 +1,7 @@
 import { uptime } from "node:os";
 import type { Socket } from "node:net";
 import type Docker from "dockerode";
-import { printable } from "../../core/logs/text.ts";
+import { printable } from "../../core/text.ts";
 import { Demultiplexer } from "./demultiplexer.ts";
 
 /*

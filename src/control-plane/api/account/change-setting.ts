@@ -4,7 +4,7 @@ import type { AuditEntry } from "../../store/audit.ts";
 import type { Precondition } from "../../store/precondition.ts";
 import { accountOf } from "../auth.ts";
 import { changeResource, preconditionOf, type Resource, sendResource } from "../conditional-requests.ts";
-import { auditOf } from "../people/audit-entry.ts";
+import { auditOf } from "../audit/audit-of.ts";
 
 /** A setting of an account that is a resource of its own. */
 export interface AccountSetting<T, Body> {

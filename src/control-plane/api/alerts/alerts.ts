@@ -17,7 +17,7 @@ import { type AlertCursor, MAX_RESOLVED_ALERTS, MAX_SCANNED_ALERTS, type StoredA
 import { accountOf, principalOf } from "../auth.ts";
 import type { Api, ApiBase } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
-import { auditOf } from "../people/audit-entry.ts";
+import { auditOf } from "../audit/audit-of.ts";
 
 const CURSOR = /^([0-9]{1,16}) (alr_[0-9a-f]{1,64})$/;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

@@ -24,7 +24,7 @@ import {
 } from "../conditional-requests.ts";
 import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
-import { auditOf } from "../people/audit-entry.ts";
+import { auditOf } from "../audit/audit-of.ts";
 
 const PATH = "/v1/alert-settings";
 const channelParams = z.object({ name: alertNameSchema.meta({ description: "Name of the channel." }) });

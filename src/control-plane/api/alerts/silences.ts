@@ -20,7 +20,7 @@ import { accountOf } from "../auth.ts";
 import type { Api, ApiBase } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { pageOf } from "../page.ts";
-import { auditOf } from "../people/audit-entry.ts";
+import { auditOf } from "../audit/audit-of.ts";
 import { nameOf } from "./alerts.ts";
 
 const silenceParams = z.object({ silence_id: z.string().meta({ description: "Id of the silence." }) });

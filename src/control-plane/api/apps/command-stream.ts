@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { EdgeError, type ErrorCode, errorEntry } from "../../../protocol/errors/errors.ts";
 import type { AppCommand } from "../../core/command.ts";
-import { originOf } from "../audit/origin-of.ts";
+import { originOf } from "../audit/audit-of.ts";
 import { findAsset } from "../asset-resource.ts";
 import type { Idempotency } from "../../store/deployments.ts";
 import type { ApiBase, ApiContext } from "../context.ts";

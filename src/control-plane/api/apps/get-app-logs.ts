@@ -5,12 +5,11 @@ import { appLogLineSchema, MAX_LOG_TAIL_LINES } from "../../../protocol/apps/app
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { booleanString, integerString, MAX_UNIX_SECONDS } from "../../../protocol/values/scalars.ts";
 import { type LogEntry, type LogFormat, NDJSON, PLAIN_TEXT } from "../../core/log-entry.ts";
-import { onAbort } from "../../../lib/abort.ts";
 import type { LogFeed } from "../../devices/queries/log-feed.ts";
 import { findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, messages } from "../docs/responses.ts";
-import { streamSignal } from "../stream-signal.ts";
+import { endWithClient } from "../stream-signal.ts";
 import { appParams } from "./app-resource.ts";
 import { preferredType } from "../headers.ts";
 
@@ -107,19 +106,11 @@ export function getAppLogs(api: Api, context: ApiContext<"accounts" | "queries" 
         );
       }
       const feed = context.queries.openLogs(asset, { app: name, ...range, ...(since !== undefined && { since }) });
-      const stopping = onAbort(context.stopping, () => feed.end(restartingError()));
-      onAbort(streamSignal(request, reply, context), () => {
-        stopping[Symbol.dispose]();
-        feed[Symbol.dispose]();
-      });
+      endWithClient(request, reply, context, feed);
       await feed.waitForFirstAnswer();
       return sendLog(context, request, reply, feed);
     },
   );
-}
-
-function restartingError(): EdgeError {
-  return new EdgeError("ServiceUnavailable", "The service is restarting.");
 }
 
 function sendLog(

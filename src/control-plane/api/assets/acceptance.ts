@@ -12,7 +12,7 @@ import { accountOf } from "../auth.ts";
 import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { ENTITY_TAG_HEADERS, errors, errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
-import { auditOf } from "../people/audit-entry.ts";
+import { auditOf } from "../audit/audit-of.ts";
 import { assetParams, findAsset, readAsset } from "../asset-resource.ts";
 import { ifMatchHeaders, type Resource, sendResource, stateOf } from "../conditional-requests.ts";
 

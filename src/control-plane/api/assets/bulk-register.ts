@@ -10,7 +10,7 @@ import { releaseMovedSim } from "../../assets/release-moved-sim.ts";
 import type { Asset } from "../../core/asset.ts";
 import { identifiersOf } from "../../core/identifier.ts";
 import type { RegisterResult } from "../../store/assets.ts";
-import { originOf } from "../audit/origin-of.ts";
+import { originOf } from "../audit/audit-of.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";

@@ -6,7 +6,7 @@ import {
 } from "../../../protocol/assets/enrolment.ts";
 import { issueCode } from "../../assets/enrolment-codes.ts";
 import { permissionsOf } from "../../core/people/roles.ts";
-import { originOf } from "../audit/origin-of.ts";
+import { originOf } from "../audit/audit-of.ts";
 import { principalOf } from "../auth.ts";
 import type { Api, ApiBase } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";

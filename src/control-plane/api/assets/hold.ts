@@ -9,7 +9,7 @@ import type { Asset } from "../../core/asset.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import type { Api, ApiBase } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
-import { auditOf } from "../people/audit-entry.ts";
+import { auditOf } from "../audit/audit-of.ts";
 import { personOf } from "../auth.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 import {

@@ -7,7 +7,7 @@ import { bindSims } from "../../assets/bind-sims.ts";
 import { releaseMovedSim } from "../../assets/release-moved-sim.ts";
 import { type IdentifierConflict, registerAsset as register } from "../../assets/register-asset.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
-import { originOf } from "../audit/origin-of.ts";
+import { originOf } from "../audit/audit-of.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { ENTITY_TAG_HEADERS, errorsWithBody, json } from "../docs/responses.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { AssetBody } from "../../../protocol/assets/asset.ts";
 import { auditEntry } from "../../accounts/audit-entry.ts";
-import { originOf } from "../audit/origin-of.ts";
+import { originOf } from "../audit/audit-of.ts";
 import { deviceSubject } from "../../accounts/access-watcher.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, withHeaders } from "../docs/responses.ts";

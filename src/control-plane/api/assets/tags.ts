@@ -7,8 +7,8 @@ import type { Asset } from "../../core/asset.ts";
 import type { Precondition } from "../../store/precondition.ts";
 import type { Api, ApiBase } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
-import { auditOf } from "../people/audit-entry.ts";
-import { assetParams, findAsset } from "../asset-resource.ts";
+import { auditOf } from "../audit/audit-of.ts";
+import { assetParams, findAsset, requireSettingsChange } from "../asset-resource.ts";
 import {
   changeResource,
   ifMatchHeaders,
@@ -17,7 +17,6 @@ import {
   sendResource,
   stateOf,
 } from "../conditional-requests.ts";
-import { requireSettingsChange } from "./settings-change.ts";
 
 const PATH = "/v1/assets/:asset_id/tags";
 const DOCS = { tags: ["Assets"], params: assetParams };

@@ -1,7 +1,7 @@
 import { assetUpdateSchema } from "../../../protocol/assets/asset-request.ts";
 import { type AssetBody, assetSchema } from "../../../protocol/assets/asset.ts";
 import { parseAssetUpdate, planUpdate } from "../../core/asset-update.ts";
-import { originOf } from "../audit/origin-of.ts";
+import { originOf } from "../audit/audit-of.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json, withHeaders } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";

@@ -12,8 +12,8 @@ import {
 import { openVariables, type PlainVariable, sealVariables } from "../../sealing/variables.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
-import { auditOf } from "../people/audit-entry.ts";
-import { assetParams, findAsset } from "../asset-resource.ts";
+import { auditOf } from "../audit/audit-of.ts";
+import { assetParams, findAsset, requireSettingsChange } from "../asset-resource.ts";
 import type { StoredVariable } from "../../store/asset-settings.ts";
 import {
   changeResource,
@@ -23,7 +23,6 @@ import {
   sendResource,
   stateOf,
 } from "../conditional-requests.ts";
-import { requireSettingsChange } from "./settings-change.ts";
 
 const PATH = "/v1/assets/:asset_id/variables";
 const DOCS = { tags: ["Assets"], params: assetParams };

@@ -4,7 +4,7 @@ import { auditEntry } from "../../accounts/audit-entry.ts";
 import { actionOf } from "../../core/people/endpoint-actions.ts";
 import type { ApiBase, ApiContext } from "../context.ts";
 import { errorStatus } from "../errors.ts";
-import { originOf } from "./origin-of.ts";
+import { originOf } from "./audit-of.ts";
 
 /** Refusals besides those with the status 403 or 409. */
 const OTHER_REFUSALS: ReadonlySet<ErrorCode> = new Set(["QuotaExceeded", "IdempotencyKeyReused"]);

@@ -1,6 +1,6 @@
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { auditEntry } from "../../accounts/audit-entry.ts";
-import { originOf } from "../audit/origin-of.ts";
+import { originOf } from "../audit/audit-of.ts";
 import { isFinished } from "../../core/deployment.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";

@@ -10,12 +10,11 @@ import {
 } from "../../../protocol/apps/app-stats.ts";
 import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { booleanString, integerString } from "../../../protocol/values/scalars.ts";
-import { onAbort } from "../../../lib/abort.ts";
 import type { StatsFeed } from "../../devices/queries/stats-feed.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, messages } from "../docs/responses.ts";
-import { streamSignal } from "../stream-signal.ts";
+import { endWithClient } from "../stream-signal.ts";
 
 const NDJSON_TYPE = "application/x-ndjson";
 
@@ -101,13 +100,7 @@ export function getStats(api: Api, context: ApiContext<"accounts" | "queries" | 
       const asset = await findAsset(context.store, request, request.params.asset_id);
       const { app, ...options } = request.query;
       const feed = context.queries.openStats(asset, { ...options, ...(app !== undefined && { app }) });
-      const stopping = onAbort(context.stopping, () =>
-        feed.end(new EdgeError("ServiceUnavailable", "The service is restarting.")),
-      );
-      onAbort(streamSignal(request, reply, context), () => {
-        stopping[Symbol.dispose]();
-        feed[Symbol.dispose]();
-      });
+      endWithClient(request, reply, context, feed);
       const first = await feed.first();
       return options.follow ? sendStats(context, request, reply, { first, feed }) : first;
     },

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { EdgeError, type ErrorCode } from "../../../protocol/errors/errors.ts";
 import { auditEntry } from "../../accounts/audit-entry.ts";
 import { OUTCOME_OK } from "../../core/people/audit-actions.ts";
-import { originOf } from "../audit/origin-of.ts";
+import { originOf } from "../audit/audit-of.ts";
 import { volumeName } from "../../../protocol/apps/volume-fields.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";

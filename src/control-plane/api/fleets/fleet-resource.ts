@@ -8,7 +8,7 @@ import type { Fleet } from "../../core/fleets/fleet.ts";
 import type { Requester } from "../../fleets/make-revision.ts";
 import type { AuditEntry } from "../../store/audit.ts";
 import type { Store } from "../../store/store.ts";
-import { originOf } from "../audit/origin-of.ts";
+import { originOf } from "../audit/audit-of.ts";
 import { accountOf, personOf } from "../auth.ts";
 import { requireAgentUpdates, requirePermissionFor } from "../people/require-permission.ts";
 

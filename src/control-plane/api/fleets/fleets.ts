@@ -29,7 +29,7 @@ import {
 } from "../conditional-requests.ts";
 import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { ENTITY_TAG_HEADERS, errors, errorsWithBody, json } from "../docs/responses.ts";
-import { auditOf } from "../people/audit-entry.ts";
+import { auditOf } from "../audit/audit-of.ts";
 import {
   canonicalSelector,
   findFleet,

@@ -4,7 +4,7 @@ import { EdgeError } from "../../../protocol/errors/errors.ts";
 import { toLegacySim } from "../../core/asset-view.ts";
 import { parseLegacySimUpdate, planLegacyUpdate } from "../../core/asset-update.ts";
 import { assetParams, assetPath } from "../asset-resource.ts";
-import { originOf } from "../audit/origin-of.ts";
+import { originOf } from "../audit/audit-of.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";

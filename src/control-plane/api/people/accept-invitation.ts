@@ -10,7 +10,7 @@ import { hashSecret } from "../../accounts/secrets.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { json, publicErrorsWithBody } from "../docs/responses.ts";
 import type { AuditFacts } from "../../accounts/audit-entry.ts";
-import { auditOfUser, userSubjectOf } from "./audit-entry.ts";
+import { auditOfUser, userSubjectOf } from "../audit/audit-of.ts";
 import { findAccount, signIn } from "./session-resource.ts";
 
 /** `POST /v1/invitations`: sets a password with the code of an invitation or of a reset. */

@@ -17,7 +17,7 @@ import { auditEntry } from "../../accounts/audit-entry.ts";
 import { isWithinLifetime } from "../../core/lifetime.ts";
 import { type LoginRequest, rolesUpTo } from "../../core/people/login-request.ts";
 import { userCodeHash } from "../../accounts/login-requests.ts";
-import { originOf } from "../audit/origin-of.ts";
+import { originOf } from "../audit/audit-of.ts";
 import { principalOf } from "../auth.ts";
 import type { Api, ApiBase } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";

@@ -14,7 +14,7 @@ import { principalOf } from "../auth.ts";
 import type { ApiContext } from "../context.ts";
 import { unixNow } from "../../../lib/clock.ts";
 import type { AuditFacts } from "../../accounts/audit-entry.ts";
-import { auditOfUser, userSubjectOf } from "./audit-entry.ts";
+import { auditOfUser, userSubjectOf } from "../audit/audit-of.ts";
 
 /** Opens a session for a user who has proved to be one, and sets its cookie. Error: `SignInFailed`. */
 export async function signIn(

@@ -8,7 +8,7 @@ import { sourceOf } from "../../core/people/source.ts";
 import { principalOf } from "../auth.ts";
 import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
-import { auditOf, userSubjectOf } from "./audit-entry.ts";
+import { auditOf, userSubjectOf } from "../audit/audit-of.ts";
 import { findAccount, readSession, signIn, userOf } from "./session-resource.ts";
 
 /** `GET /v1/session`: who the request acts as. */

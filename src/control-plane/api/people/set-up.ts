@@ -12,7 +12,7 @@ import type { Account } from "../../store/accounts.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { json, publicErrorsWithBody } from "../docs/responses.ts";
 import type { AuditFacts } from "../../accounts/audit-entry.ts";
-import { auditOfUser, userSubjectOf } from "./audit-entry.ts";
+import { auditOfUser, userSubjectOf } from "../audit/audit-of.ts";
 import { findAccount, signIn } from "./session-resource.ts";
 import { newUser, requireEmail } from "./user-resource.ts";
 

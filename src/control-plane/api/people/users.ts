@@ -25,7 +25,7 @@ import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { ENTITY_TAG_HEADERS, errors, errorsWithBody, json } from "../docs/responses.ts";
 import { pageOf } from "../page.ts";
 import type { AuditFacts } from "../../accounts/audit-entry.ts";
-import { auditOf, userSubjectOf } from "./audit-entry.ts";
+import { auditOf, userSubjectOf } from "../audit/audit-of.ts";
 import {
   findUser,
   newUser,

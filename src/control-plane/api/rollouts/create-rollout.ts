@@ -19,7 +19,7 @@ import {
   requireWaiver,
   waivesApproval,
 } from "../fleets/fleet-resource.ts";
-import { auditOf } from "../people/audit-entry.ts";
+import { auditOf } from "../audit/audit-of.ts";
 import { idempotencyHeaders, idempotencyKeyOf } from "../idempotency-key.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { toPublicError } from "../errors.ts";

@@ -18,7 +18,7 @@ import {
 } from "../conditional-requests.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
-import { auditOf } from "../people/audit-entry.ts";
+import { auditOf } from "../audit/audit-of.ts";
 
 const PATH = "/v1/assets/:asset_id/sims/:sim_type/allowance";
 const params = assetParams.extend({ sim_type: simTypeSchema.meta({ description: "Which SIM of the asset." }) });

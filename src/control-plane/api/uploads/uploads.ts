@@ -14,7 +14,7 @@ import type { Upload } from "../../store/uploads.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiBase, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
-import { auditOf } from "../people/audit-entry.ts";
+import { auditOf } from "../audit/audit-of.ts";
 
 const pieceParams = z.object({
   sha256: uploadHashSchema,

@@ -15,7 +15,7 @@ import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { toErrorBody } from "../errors.ts";
-import { simCursorOf, simPositionOf } from "../sims/sim-position.ts";
+import { simCursorOf, simPositionOf } from "../sims/sims.ts";
 
 /** SIMs that are read at once. An operator may have to be asked for each. */
 const AT_ONCE = 8;

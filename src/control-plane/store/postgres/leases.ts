@@ -1,4 +1,4 @@
-import type { LeaseStore } from "../leases.ts";
+import type { LeaseStore } from "../instances.ts";
 import type { PostgresPool } from "./pool.ts";
 
 const ACQUIRE = /* sql */ `

@@ -1,4 +1,4 @@
-import { BROWSER_RETENTION_S, type BrowserStore, MAX_BROWSERS_PER_USER } from "../browsers.ts";
+import { BROWSER_RETENTION_S, type BrowserStore, MAX_BROWSERS_PER_USER } from "../user-sessions.ts";
 import type { Executor } from "./executor.ts";
 import { change, one, type Work } from "./statement.ts";
 

@@ -11,13 +11,15 @@ import type {
   SpentDataPlan,
 } from "../data-plans.ts";
 import type { Precondition } from "../precondition.ts";
-import { ALLOWANCE_COLUMNS, type AllowanceRow, toAllowance } from "./allowance-row.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, toAsset } from "./asset-row.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 import { lockAccount } from "./keys.ts";
 import { change, one, type Work } from "./statement.ts";
+
+/** Columns of `sims d` for `toAllowance`. */
+export const ALLOWANCE_COLUMNS = "d.manual_allowance_bytes AS manual, d.allowance_bytes AS told";
 
 const FIND_ALLOWANCE = `SELECT ${ALLOWANCE_COLUMNS} FROM sims d WHERE d.asset_uuid = ? AND d.kind = ?`;
 const SET_ALLOWANCE = /* sql */ `
@@ -168,4 +170,15 @@ export class SqlDataPlanStore implements DataPlanStore {
 
 function toFinding({ plan_state: state, plan_until: until }: FindingRow): DataPlanFinding | undefined {
   return state === null ? undefined : { state, until: until ?? 0 };
+}
+
+export interface AllowanceRow {
+  readonly manual: number | null;
+  readonly told: number | null;
+}
+
+/** Returns what was set, or else what the operator says, if it says anything. */
+export function toAllowance({ manual, told }: AllowanceRow): Allowance | undefined {
+  if (manual !== null) return { bytes: manual, source: "manual" };
+  return told !== null && told > 0 ? { bytes: told, source: "operator" } : undefined;
 }

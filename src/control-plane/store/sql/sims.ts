@@ -4,11 +4,11 @@ import type { Asset, SimState } from "../../core/asset.ts";
 import { PLAN_BIT } from "../../core/attention.ts";
 import { simIdentifiersOf } from "../../core/identifier.ts";
 import type { AuditEntry } from "../audit.ts";
-import type { DueSim, SimCheck, SimEntry, SimFilter, SimPosition, SimStore } from "../sims.ts";
-import { ALLOWANCE_COLUMNS, type AllowanceRow, toAllowance } from "./allowance-row.ts";
+import type { DueSim, SimCheck, SimEntry, SimFilter, SimPosition, SimStore, NetworkGroupStore } from "../sims.ts";
+import { ALLOWANCE_COLUMNS, type AllowanceRow, toAllowance } from "./data-plans.ts";
 import { appendAssetEvent } from "./append-events.ts";
 import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, pendingText, toAsset } from "./asset-row.ts";
-import { recordAudit } from "./audit.ts";
+import { recordAudit, changeWithAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 import { change, one, type Work } from "./statement.ts";
 
@@ -170,4 +170,24 @@ function toEntry(row: EntryRow): SimEntry {
 
 function toPlanUsage({ plan_used_bytes: usedBytes, plan_forecast_bytes: forecastBytes, plan_as_of: asOf }: EntryRow) {
   return usedBytes === null || forecastBytes === null || asOf === null ? undefined : { usedBytes, forecastBytes, asOf };
+}
+
+const INSERT_GROUP = "INSERT INTO network_groups (account_id, name) VALUES (?, ?) ON CONFLICT DO NOTHING";
+const LIST_GROUPS = "SELECT name FROM network_groups WHERE account_id = ? ORDER BY name";
+
+export class SqlNetworkGroupStore implements NetworkGroupStore {
+  readonly #executor: Executor;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+  }
+
+  async addNetworkGroup(accountId: string, name: string, audit?: AuditEntry): Promise<void> {
+    await changeWithAudit(this.#executor, INSERT_GROUP, [accountId, name], audit);
+  }
+
+  async listNetworkGroups(accountId: string): Promise<readonly string[]> {
+    const rows = await this.#executor.all<{ readonly name: string }>(LIST_GROUPS, [accountId]);
+    return rows.map(({ name }) => name);
+  }
 }

@@ -1,6 +1,6 @@
 import { parseTimeMark } from "../../../lib/steady-clock.ts";
 import type { TimeMark } from "../../../lib/steady-time.ts";
-import type { TimeStore } from "../times.ts";
+import type { TimeStore } from "../instances.ts";
 import type { Executor } from "./executor.ts";
 import { change, type Work } from "./statement.ts";
 

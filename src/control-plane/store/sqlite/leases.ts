@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { prepare } from "../../../lib/sqlite.ts";
-import type { LeaseStore } from "../leases.ts";
+import type { LeaseStore } from "../instances.ts";
 
 export class SqliteLeaseStore implements LeaseStore {
   readonly #acquire;

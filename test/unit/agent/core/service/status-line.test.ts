@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { changedPaths } from "../../../../../src/agent/core/service/changed-paths.ts";
+import { changedPaths } from "../../../../../src/agent/service/reload.ts";
 import { statusLine } from "../../../../../src/agent/core/service/status-line.ts";
 
 const online = { online: true, serialNumber: "gw-7", reason: undefined };

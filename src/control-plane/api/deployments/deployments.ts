@@ -1,19 +1,65 @@
 import { z } from "zod";
-import { deploymentStatusSchema } from "../../../protocol/deployments/deployment-event.ts";
-import { integerString, MAX_UNIX_SECONDS } from "../../../protocol/values/scalars.ts";
-import { selectorSchema } from "../../../protocol/fleets/selector.ts";
-import { invalidRequest } from "../../../protocol/errors/request-error.ts";
 import { DEFAULT_PAGE_SIZE } from "../../../protocol/limits.ts";
-import { pageQuerySchema } from "../../../protocol/people/users.ts";
-import { termsOfSelector } from "../../core/selector-terms.ts";
-import { decodeDeploymentListCursor, encodeDeploymentListCursor } from "../../core/cursor.ts";
-import { MAX_SCANNED } from "../../store/deployment-lists.ts";
-import { accountOf } from "../auth.ts";
+import { cursorSchema, pageSizeSchema, integerString, MAX_UNIX_SECONDS } from "../../../protocol/values/scalars.ts";
+import {
+  decodeDeploymentCursor,
+  encodeDeploymentCursor,
+  decodeDeploymentListCursor,
+  encodeDeploymentListCursor,
+} from "../../core/cursor.ts";
+import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiBase } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
-import { accountDeploymentListSchema, toDeploymentResponse } from "./deployment-resource.ts";
+import {
+  deploymentListSchema,
+  toDeploymentResponse,
+  accountDeploymentListSchema,
+  deploymentParams,
+  deploymentSchema,
+  findDeployment,
+} from "./deployment-resource.ts";
+import { deploymentStatusSchema } from "../../../protocol/deployments/deployment-event.ts";
+import { selectorSchema } from "../../../protocol/fleets/selector.ts";
+import { invalidRequest } from "../../../protocol/errors/request-error.ts";
+import { pageQuerySchema } from "../../../protocol/people/users.ts";
+import { termsOfSelector } from "../../core/selector-terms.ts";
+import { MAX_SCANNED } from "../../store/deployment-lists.ts";
+import { accountOf } from "../auth.ts";
 
-const query = pageQuerySchema.extend({
+const assetQuery = z.strictObject({
+  limit: pageSizeSchema.optional(),
+  cursor: cursorSchema.optional(),
+});
+
+/** `GET /v1/assets/{asset_id}/edge/deployments`: the asset's deployments, newest first. */
+export function listDeployments(api: Api, { store }: ApiBase): void {
+  api.get(
+    "/v1/assets/:asset_id/edge/deployments",
+    {
+      schema: {
+        operationId: "listDeployments",
+        summary: "Get Deployments",
+        description: "The deployments of one asset, newest first. Those of the whole account are at `/v1/deployments`.",
+        tags: ["Deployments"],
+        params: assetParams,
+        querystring: assetQuery,
+        response: { 200: json("Newest first.", deploymentListSchema), ...errors("AssetNotFound") },
+      },
+    },
+    async (request) => {
+      const { limit = DEFAULT_PAGE_SIZE, cursor } = request.query;
+      const asset = await findAsset(store, request, request.params.asset_id);
+      const after = cursor === undefined ? undefined : decodeDeploymentCursor(cursor);
+      const page = await store.deployments.listDeployments(asset.uuid, limit, after);
+      return {
+        deployments: page.deployments.map(toDeploymentResponse),
+        next_cursor: page.next ? encodeDeploymentCursor(page.next) : null,
+      };
+    },
+  );
+}
+
+const accountQuery = pageQuerySchema.extend({
   status: deploymentStatusSchema.optional().meta({ description: "Only deployments with this status." }),
   app: z.string().min(1).max(64).optional().meta({ description: "Only those of this app, or of this project." }),
   selector: selectorSchema.optional().meta({ description: "Only those of assets that match it now." }),
@@ -43,7 +89,7 @@ export function listAccountDeployments(api: Api, { store }: ApiBase): void {
           "`finished_at`: a deployment is listed when it is requested, and again when it has ended. A page looks at " +
           `${MAX_SCANNED} deployments at most.`,
         tags: ["Deployments"],
-        querystring: query,
+        querystring: accountQuery,
         response: { 200: json("One page of deployments.", accountDeploymentListSchema), ...errors() },
       },
     },
@@ -66,5 +112,26 @@ export function listAccountDeployments(api: Api, { store }: ApiBase): void {
         next_cursor: page.next ? encodeDeploymentListCursor(order, page.next) : null,
       };
     },
+  );
+}
+
+/** `GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}`: the record of one deployment. */
+export function getDeployment(api: Api, { store }: ApiBase): void {
+  api.get(
+    "/v1/assets/:asset_id/edge/deployments/:deployment_id",
+    {
+      schema: {
+        operationId: "getDeployment",
+        summary: "Deployment Details",
+        description: "What was requested, by whom, and how it ended, with its last event.",
+        tags: ["Deployments"],
+        params: deploymentParams,
+        response: {
+          200: json("The record of the deployment.", deploymentSchema),
+          ...errors("AssetNotFound", "DeploymentNotFound"),
+        },
+      },
+    },
+    async (request) => toDeploymentResponse(await findDeployment(store, request)),
   );
 }

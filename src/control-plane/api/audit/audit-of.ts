@@ -1,9 +1,16 @@
 import type { FastifyRequest } from "fastify";
+import { type AuditOrigin, auditEntry, type AuditFacts } from "../../accounts/audit-entry.ts";
+import { principalOf } from "../auth.ts";
 import type { Clock } from "../../../lib/clock.ts";
-import { auditEntry, type AuditFacts } from "../../accounts/audit-entry.ts";
 import type { User } from "../../core/people/user.ts";
 import type { AuditEntry } from "../../store/audit.ts";
-import { originOf } from "../audit/origin-of.ts";
+
+/** Who acts with a request, and from where, for the audit log. */
+export function originOf(request: FastifyRequest): AuditOrigin {
+  const { accountId, kind, id, name } = principalOf(request);
+  const keyHash = request.idempotent?.keyHash;
+  return { accountId, actor: { kind, id, name }, source: request.ip, ...(keyHash && { idempotencyKeyHash: keyHash }) };
+}
 
 /** Returns the entry of the audit log for what the principal of the request does. */
 export function auditOf(request: FastifyRequest, clock: Clock, facts: AuditFacts): AuditEntry {
