@@ -208,15 +208,13 @@ export class AgentRig implements AsyncDisposable {
         const { os, architecture } = await this.engine.info(signal);
         return platformOf(os, architecture, "x86_64");
       },
-      dataRoot: async (signal) => (await this.engine.info(signal)).dataRoot,
-      maxLayers: async () => this.engine.engineInfo.maxLayers,
+      engineInfo: (signal: AbortSignal) => this.engine.info(signal),
       downloader: this.downloader,
       pullSlots: new Semaphore(this.pullSlots),
       gate: this.gate,
       ledger: this.ledger,
     } satisfies ImageServices;
     const { engineMeter, previousLogs, crashGuard, troubles } = this;
-    const engineInfo = (signal: AbortSignal) => this.engine.info(signal);
     const images = createImageProvider(services);
     const fileFetcher = new FileFetcher({
       ...services,
@@ -230,7 +228,7 @@ export class AgentRig implements AsyncDisposable {
       stateDir: this.#config.stateDir,
       freeBytes: () => this.host.freeBytes(),
     });
-    return { ...services, engineMeter, engineInfo, images, fileFetcher, previousLogs, crashGuard, troubles };
+    return { ...services, engineMeter, images, fileFetcher, previousLogs, crashGuard, troubles };
   }
 
   #guard(): CrashGuard {

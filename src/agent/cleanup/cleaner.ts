@@ -3,7 +3,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { type CleanupPlan, type CleanupRules, type Removal, planCleanup } from "../core/image/image-cleanup.ts";
 import { keptImageIds } from "../core/image/fleet-images.ts";
 import { imagesNeeded } from "../core/image/images-needed.ts";
-import type { Engine, ImageSummary } from "../engine/engine.ts";
+import type { Engine, EngineInfo, ImageSummary } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Host } from "../host/host.ts";
 import type { CrashGuard } from "../store/crash-guard.ts";
@@ -28,8 +28,7 @@ export interface CleanerOptions {
   readonly crashGuard: Pick<CrashGuard, "run">;
   /** Whether images are removed automatically. */
   readonly isEnabled: boolean;
-  /** Directory the engine keeps images in. */
-  readonly dataRoot: (signal: AbortSignal) => Promise<string>;
+  readonly engineInfo: (signal: AbortSignal) => Promise<Pick<EngineInfo, "dataRoot">>;
   /** Whether a download takes files from an image. */
   readonly isInUse: (imageId: string) => boolean;
   /** Resolves to why the image cannot be pulled again right now; `undefined` when it can. */
@@ -101,9 +100,9 @@ export class Cleaner {
   }
 
   async #round(request: CleanupRequest, signal: AbortSignal): Promise<CleanupResult> {
-    const { engine, host, dataRoot, clock, rules, store } = this.#options;
+    const { engine, host, engineInfo, clock, rules, store } = this.#options;
     const images = await engine.listImages(signal);
-    const freeDisk = await host.freeShare(await dataRoot(signal));
+    const freeDisk = await host.freeShare((await engineInfo(signal)).dataRoot);
     const { references } = imagesNeeded(store.apps(), store.deployments());
     const needed = this.#idsNeeded(images);
     const time = { nowMs: clock.now(), deletionMs: clock.deletionTime() };

@@ -88,7 +88,7 @@ async function readDeviceWithoutDaemon({ readConfig, io }: Context): Promise<Dev
     const engine = await device.createEngine(config);
     const sources = {
       engine,
-      dataRoot: async (signal: AbortSignal) => (await engine.info(signal)).dataRoot,
+      engineInfo: (signal: AbortSignal) => engine.info(signal),
       host: device.host,
       store,
       clock,

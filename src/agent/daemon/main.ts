@@ -241,8 +241,7 @@ function openImages(base: Base, engineGroup: EngineGroup, { gate, ledger }: Traf
     random,
     logger,
     config: toImageConfig(config),
-    dataRoot: async (signal: AbortSignal) => (await engineInfo(signal)).dataRoot,
-    maxLayers: async (signal: AbortSignal) => (await engineInfo(signal)).maxLayers,
+    engineInfo,
     platform: async (signal: AbortSignal) => {
       const { os, architecture } = await engineInfo(signal);
       return platformOf(os, architecture, machine());
@@ -260,12 +259,11 @@ function openImages(base: Base, engineGroup: EngineGroup, { gate, ledger }: Traf
 type Apps = ReturnType<typeof openApps>;
 
 /** Apps: their deployments, what keeps them as they were deployed, and the removal of images that nothing needs. */
-function openApps(base: Base, { engineMeter, engineInfo }: EngineGroup, group: Images, owned: AsyncDisposableStack) {
+function openApps(base: Base, { engineMeter }: EngineGroup, group: Images, owned: AsyncDisposableStack) {
   const { config, rebuild, stateWatch, crashGuard, clock, store } = base;
   const services = {
     ...group.services,
     engineMeter,
-    engineInfo,
     config: toDeployConfig(config),
     images: group.images,
     fileFetcher: createFileFetcher(config, group),

@@ -9,7 +9,7 @@ import type { ImageSource, PresentImage } from "../core/image/image.ts";
 import type { Platform } from "../core/image/platform.ts";
 import type { PullPolicy } from "../core/image/pull-decision.ts";
 import type { ImageDownloader } from "../download/ports.ts";
-import type { Engine } from "../engine/engine.ts";
+import type { Engine, EngineInfo } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { PullGate } from "../ledger/pull-gate.ts";
@@ -118,15 +118,13 @@ export interface ImageServices {
   readonly random: () => number;
   readonly logger: Logger;
   readonly config: ImageConfig;
-  /** Directory in which the engine keeps images. */
-  readonly dataRoot: (signal: AbortSignal) => Promise<string>;
+  /** The engine's properties. May be cached, since the query is slow. */
+  readonly engineInfo: (signal: AbortSignal) => Promise<Pick<EngineInfo, "dataRoot" | "maxLayers">>;
   readonly registry: RegistryClient;
   /** The device's registry credentials. */
   readonly credentials: CredentialSource;
   /** The device's platform. */
   readonly platform: (signal: AbortSignal) => Promise<Platform>;
-  /** Maximum number of layers of an image; `undefined` for no limit. Absent: no limit. */
-  readonly maxLayers?: (signal: AbortSignal) => Promise<number | undefined>;
   /** Downloads images unless that is left to the engine. */
   readonly downloader: ImageDownloader;
   /** Limits how many images are pulled at once. */

@@ -38,12 +38,13 @@ export async function resolveImage(services: ImageServices, request: ImageReques
   const { image, chains, hasImages } = result;
   const digest = image.indexDigest ?? image.digest;
   if (present && isSame(present, image)) return useNewest(reference, present, digest);
-  const tooDeep = findDepthRefusal(image, await services.maxLayers?.(signal));
+  const { dataRoot, maxLayers } = await services.engineInfo(signal);
+  const tooDeep = findDepthRefusal(image, maxLayers);
   if (tooDeep) return { kind: "refused", refusal: tooDeep };
   const whole = computePullCost(image, chains);
   const parts = await planParts(services, request, { image, hasImages, layersPresent: whole.layersPresent });
   const cost = computePullCost(image, chains, parts);
-  const freeBytes = await host.freeBytes(await services.dataRoot(signal));
+  const freeBytes = await host.freeBytes(dataRoot);
   const refusal = findCostRefusal(withFiles(cost, request.fetches), {
     ...costLimitsOf(services, request),
     freeBytes,

@@ -6,7 +6,7 @@ import { type HeldWork, heldText } from "../core/service/crash-loop.ts";
 import { failedDiskText, findFailedDisk } from "../core/host/disk-fault.ts";
 import type { MountEntry } from "../core/policy/mountinfo.ts";
 import type { AppRecord } from "../core/records.ts";
-import type { Engine } from "../engine/engine.ts";
+import type { Engine, EngineInfo } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
 import { findMissingDevices } from "../host/host.ts";
 import { findAppContainer } from "../apps/find-app-container.ts";
@@ -22,8 +22,7 @@ export interface DeviceStatusSources {
   readonly host: Host;
   readonly store: StoreReader;
   readonly clock: Clock;
-  /** Directory in which the engine keeps images. */
-  readonly dataRoot: (signal: AbortSignal) => Promise<string>;
+  readonly engineInfo: (signal: AbortSignal) => Promise<Pick<EngineInfo, "dataRoot">>;
   /** Bytes. */
   readonly diskReserveBytes: number;
   /** What the daemon knows; absent without one. */
@@ -66,7 +65,7 @@ async function readEngineStatus(
   signal: AbortSignal,
 ): Promise<{ readonly engine: EngineResponse; readonly disk: DeviceStatus["disk"] }> {
   try {
-    const [{ kind, version }, dataRoot] = await Promise.all([engine.identify(signal), sources.dataRoot(signal)]);
+    const [{ kind, version }, { dataRoot }] = await Promise.all([engine.identify(signal), sources.engineInfo(signal)]);
     const free = await host.freeBytes(dataRoot);
     const disk = free === undefined ? null : { path: dataRoot, free_bytes: free, reserve_bytes: diskReserveBytes };
     return { engine: { ok: true, kind, version }, disk };

@@ -36,7 +36,6 @@ type CheckContext = Pick<
   | "host"
   | "store"
   | "config"
-  | "dataRoot"
   | "engineInfo"
   | "images"
   | "record"

@@ -52,9 +52,7 @@ export interface DeployServices {
   readonly random: () => number;
   readonly logger: Logger;
   readonly config: DeployConfig;
-  /** Directory in which the engine keeps images. May be cached, since the query is slow. */
-  readonly dataRoot: (signal: AbortSignal) => Promise<string>;
-  /** The engine's properties. May be cached likewise. */
+  /** The engine's properties. May be cached, since the query is slow. */
   readonly engineInfo: (signal: AbortSignal) => Promise<EngineInfo>;
   readonly images: ImageProvider;
   readonly fileFetcher: Pick<FileFetcher, "fetch">;
@@ -66,7 +64,7 @@ export interface DeployServices {
 /** Context of a step that works on an app's containers, in a deployment or in a repair. */
 export interface ContainerStepContext extends Pick<
   DeployServices,
-  "engine" | "host" | "store" | "config" | "dataRoot" | "previousLogs" | "clock" | "logger" | "troubles"
+  "engine" | "host" | "store" | "config" | "engineInfo" | "previousLogs" | "clock" | "logger" | "troubles"
 > {
   /** The deployment the step is part of, or that installed the app under repair. */
   readonly deploymentId: string;

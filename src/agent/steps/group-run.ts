@@ -221,12 +221,13 @@ export class GroupRun {
   async #findRefusal(resolved: readonly ResolvedChild[]): Promise<Failure | undefined> {
     const cost = totalCost(resolved);
     if (cost.downloadBytes === 0) return undefined;
-    const { host, dataRoot, config } = this.#options.services;
+    const { host, engineInfo, config } = this.#options.services;
+    const { dataRoot } = await engineInfo(this.#stopped.signal);
     const refusal = findCostRefusal(cost, {
       maxImageBytes: undefined,
       deviceMaxDownloadBytes: config.maxDownloadBytes,
       requestMaxDownloadBytes: this.#record.options.max_download_bytes,
-      freeBytes: await host.freeBytes(await dataRoot(this.#stopped.signal)),
+      freeBytes: await host.freeBytes(dataRoot),
       reserveBytes: config.diskReserveBytes,
     });
     return (

@@ -9,18 +9,20 @@ import { containerIdOf, type MountEntry } from "../core/policy/mountinfo.ts";
 import type { AppPaths, ProtectedPath, PathPolicyInput } from "../core/policy/path-policy-input.ts";
 import type { ResolvedPath } from "../core/policy/resolved-path.ts";
 import { findPolicyViolation } from "../core/policy/policy.ts";
+import type { EngineInfo } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
 import type { ContainerStepContext, DeployServices } from "./context.ts";
 
 /** What a policy check uses. */
-export interface PolicyServices extends Pick<DeployServices, "config" | "dataRoot"> {
+export interface PolicyServices extends Pick<DeployServices, "config"> {
+  readonly engineInfo: (signal: AbortSignal) => Promise<Pick<EngineInfo, "dataRoot">>;
   readonly engine: Pick<DeployServices["engine"], "readContainerConfig">;
   readonly host: Pick<Host, "resolvePath" | "readMounts">;
   readonly store: Pick<DeployServices["store"], "apps" | "deployments">;
 }
 
 /** Returns services that read each path, container and table once, for checking several apps against the policy. */
-export function snapshotServices({ engine, host, store, config, dataRoot }: PolicyServices): PolicyServices {
+export function snapshotServices({ engine, host, store, config, engineInfo }: PolicyServices): PolicyServices {
   const known = new Map<string, unknown>();
   const once = <T>(key: string, read: () => T): T => {
     if (!known.has(key)) known.set(key, read());
@@ -39,7 +41,7 @@ export function snapshotServices({ engine, host, store, config, dataRoot }: Poli
       deployments: () => once("deployments", () => store.deployments()),
     },
     config,
-    dataRoot: (signal) => once("data root", () => dataRoot(signal)),
+    engineInfo: (signal) => once("engine", () => engineInfo(signal)),
   };
 }
 
@@ -131,8 +133,12 @@ async function resolvePaths(
 }
 
 /** Returns the protected paths with the engine's data directory, which is configurable. */
-async function addEngineDataPath({ config, dataRoot }: PolicyServices, signal: AbortSignal): Promise<ProtectedPath[]> {
-  return [...config.protectedPaths, { path: normalizePath(await dataRoot(signal)), when: "restricted" }];
+async function addEngineDataPath(
+  { config, engineInfo }: PolicyServices,
+  signal: AbortSignal,
+): Promise<ProtectedPath[]> {
+  const { dataRoot } = await engineInfo(signal);
+  return [...config.protectedPaths, { path: normalizePath(dataRoot), when: "restricted" }];
 }
 
 async function resolveAppPaths(app: string, spec: AppSpec, host: Pick<Host, "resolvePath">): Promise<AppPaths> {

@@ -97,7 +97,7 @@ export function containerOptionsSuite(name: string, setUp: () => Promise<EngineU
             registries: { allow: [] },
           },
         },
-        dataRoot: async () => "/var/lib/engine",
+        engineInfo: async () => ({ dataRoot: "/var/lib/engine" }),
       } as unknown as ContainerStepContext;
       const step = {
         kind: "create",
