@@ -180,11 +180,11 @@ type Devices = ReturnType<typeof openDevices>;
 /** The devices: their connections, deployments, reports and queries, at this instance and at others. */
 function openDevices(base: Base) {
   const { config, store, link, observer } = base;
-  const { assets, sessions, isShared } = store;
+  const { sessions, isShared } = store;
   const credentials = new CredentialCache();
   const unresponsive = new UnresponsiveInstances();
   const busyAssets = (): Promise<ReadonlySet<string>> => listBusyAssets(store.deployments);
-  const hub = new DeviceHub({ ...base, assets, sessions, isShared, listBusyAssets: busyAssets });
+  const hub = new DeviceHub({ ...base, listBusyAssets: busyAssets });
   const gateway = openGateway({
     ...base,
     local: new LocalGateway(
@@ -306,7 +306,7 @@ async function openContext(base: Base, devices: Devices, leaving: AbortSignal): 
     queries,
     releases: {
       served: new ServedReleases(store.agentReleases),
-      gate: new DeviceAdmission({ ...base, assets: store.assets }, RELEASE_REQUESTS),
+      gate: new DeviceAdmission(base, RELEASE_REQUESTS),
     },
     sealer,
     sims: openSims(base, devices, locks),

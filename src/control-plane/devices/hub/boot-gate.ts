@@ -12,8 +12,10 @@ const BOOT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const MAX_ATTEMPTS = 3;
 
 export interface BootGateOptions {
-  readonly assets: Pick<AssetStore, "findDevice" | "saveBoots">;
-  readonly sessions: Pick<SessionStore, "find">;
+  readonly store: {
+    readonly assets: Pick<AssetStore, "findDevice" | "saveBoots">;
+    readonly sessions: Pick<SessionStore, "find">;
+  };
   readonly isTrustedProxy: IsTrusted;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -36,26 +38,26 @@ export class BootGate {
   async admit(device: FoundDevice, tokenHash: Uint8Array, request: IncomingMessage): Promise<number | undefined> {
     const boot = this.#bootOf(request);
     if (!boot) return undefined;
-    const { assets, logger } = this.#options;
+    const { store, logger } = this.#options;
     // The next token is that of another device, of which nothing is known.
     let known: DeviceBoots | undefined = device.isNextToken ? undefined : device.boots;
     const { uuid } = device.asset;
     for (let attempt = 1; ; attempt++) {
       const isContender = known?.clone?.contender.id === boot.id;
       const { next, retryAfterS } = decideOnBoot(known, boot, isContender && (await this.#isConnected(uuid)));
-      const isStored = next === undefined || (await assets.saveBoots(uuid, known, next));
+      const isStored = next === undefined || (await store.assets.saveBoots(uuid, known, next));
       if (isStored && next?.clone && !known?.clone) {
         const { current, clone } = next;
         const devices = [current, clone.contender].map(({ id, address }) => ({ boot_id: id, address }));
         logger.warn({ asset: uuid, devices }, "two devices have the token of one asset; see its attention");
       }
       if (isStored || attempt === MAX_ATTEMPTS) return retryAfterS;
-      known = (await assets.findDevice(tokenHash))?.boots;
+      known = (await store.assets.findDevice(tokenHash))?.boots;
     }
   }
 
   async #isConnected(uuid: string): Promise<boolean> {
-    return (await this.#options.sessions.find(uuid))?.instanceId !== undefined;
+    return (await this.#options.store.sessions.find(uuid))?.instanceId !== undefined;
   }
 
   #bootOf(request: IncomingMessage): Boot | undefined {

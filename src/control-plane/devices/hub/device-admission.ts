@@ -7,7 +7,7 @@ import type { Asset } from "../../core/asset.ts";
 import { sourceOf } from "../../core/people/source.ts";
 import type { Observer } from "../../metrics/observer.ts";
 import { hashSecret } from "../../accounts/secrets.ts";
-import type { AssetStore } from "../../store/assets.ts";
+import type { Store } from "../../store/store.ts";
 import { clientAddress, type IsTrusted } from "../../config/trusted-proxies.ts";
 import type { AdmissionRefusal, AdmittedDevice, DeviceGate, DeviceRate } from "../device-gate.ts";
 
@@ -22,7 +22,7 @@ const MAX_WAIT_MS = 2_000;
 const BEARER = /^Bearer (ed_[A-Za-z0-9_-]{1,100})$/i;
 
 export interface DeviceAdmissionOptions {
-  readonly assets: AssetStore;
+  readonly store: Pick<Store, "assets">;
   readonly access: AccessWatcher;
   readonly isTrustedProxy: IsTrusted;
   readonly clock: Clock;
@@ -52,7 +52,7 @@ export class DeviceAdmission implements DeviceGate {
   }
 
   async admit(request: IncomingMessage): Promise<AdmittedDevice | AdmissionRefusal> {
-    const { assets, access, observer } = this.#options;
+    const { store, access, observer } = this.#options;
     const token = BEARER.exec(request.headers.authorization ?? "")?.[1];
     const tokenHash = token && hashSecret(token);
     // Before it is looked up, so that this is limited, too, and a token that was revoked meanwhile is refused.
@@ -61,7 +61,7 @@ export class DeviceAdmission implements DeviceGate {
       observer?.bounded(this.#rate.bound);
       return { refusal: { code: "TooManyRequests", message: "The device connects too often." } };
     }
-    const device = tokenHash && (await assets.findDevice(tokenHash));
+    const device = tokenHash && (await store.assets.findDevice(tokenHash));
     if (!device) return this.#refuse(request);
     const { asset, isNextToken } = device;
     // Sessions that use the replaced token are disconnected.
@@ -84,10 +84,10 @@ export class DeviceAdmission implements DeviceGate {
 
   /** The device takes the place of the one in service. */
   #replaceToken(asset: Asset, hash: Uint8Array, source: string | undefined): Promise<boolean> {
-    const { assets, clock } = this.#options;
+    const { store, clock } = this.#options;
     const { uuid, accountId, serialNumber } = asset;
     const origin = { accountId, actor: { kind: "device", id: uuid, name: serialNumber }, source } as const;
     const audit = auditEntry(origin, clock, { action: "device.replaced", assetUuid: uuid });
-    return assets.replaceDeviceToken(uuid, hash, clock.now(), audit);
+    return store.assets.replaceDeviceToken(uuid, hash, clock.now(), audit);
   }
 }

@@ -13,8 +13,7 @@ import { disconnectReasonOf } from "../../core/connectivity.ts";
 import type { Asset } from "../../core/asset.ts";
 import type { DeviceSession } from "../session.ts";
 import type { IsTrusted } from "../../config/trusted-proxies.ts";
-import type { AssetStore } from "../../store/assets.ts";
-import type { SessionStore } from "../../store/sessions.ts";
+import type { Store } from "../../store/store.ts";
 import type { Observer } from "../../metrics/observer.ts";
 import { closeReplaced, SessionComparison } from "./session-comparison.ts";
 import { logStoreError, repeatWhileUnavailable, STORE_RETRY_AFTER_S } from "../../store/unavailable.ts";
@@ -42,13 +41,11 @@ const SENDING_AWAY_PAUSE_MS = 20;
 const TCP_KEEPALIVE_MS = 70 * 60_000;
 
 export interface HubOptions {
-  readonly assets: AssetStore;
-  readonly sessions: SessionStore;
+  /** Shared if other instances use it. */
+  readonly store: Pick<Store, "assets" | "sessions" | "isShared">;
   readonly bus: Bus;
   /** The instance of the service, which holds the sessions. */
   readonly instanceId: string;
-  /** Whether other instances use the same store. */
-  readonly isShared: boolean;
   /** Returns the devices that have unfinished deployments. */
   readonly listBusyAssets: () => Promise<ReadonlySet<string>>;
   readonly access: AccessWatcher;
@@ -185,12 +182,12 @@ export class DeviceHub {
    * replaced. Devices that have unfinished deployments connect again, so that what they hold is compared with the record.
    */
   async reopenSessions(sessions: readonly HubSession[] = [...this.#sessions.values()]): Promise<void> {
-    const { sessions: store, instanceId, listBusyAssets } = this.#options;
+    const { store, instanceId, listBusyAssets } = this.#options;
     const busyAssets = await listBusyAssets();
     for (let from = 0; from < sessions.length; from += MAX_REOPENED_AT_ONCE) {
       const piece = sessions.slice(from, from + MAX_REOPENED_AT_ONCE);
       const fences = piece.map(({ assetUuid, epoch }) => ({ assetUuid, epoch }));
-      const reopened = await store.reopen(instanceId, fences);
+      const reopened = await store.sessions.reopen(instanceId, fences);
       const epochs = new Map(reopened.map(({ assetUuid, epoch }) => [assetUuid, epoch]));
       for (const session of piece) {
         // A later session of the device may have come here meanwhile.
@@ -252,7 +249,7 @@ export class DeviceHub {
 
   /** Returns the check whether the token still counts. A text takes a fifth of the memory of an array of bytes. */
   #tokenCheck(tokenHash: Uint8Array): () => Promise<boolean> {
-    const { assets } = this.#options;
+    const { assets } = this.#options.store;
     const text = Buffer.from(tokenHash).toString("latin1");
     return async () => (await assets.findAssetByDeviceToken(Buffer.from(text, "latin1"))) !== undefined;
   }
@@ -266,10 +263,10 @@ export class DeviceHub {
     { protocol, agent_version: agentVersion }: Pick<Hello, "protocol" | "agent_version">,
     handlers: SessionHandlers,
   ): Promise<CurrentSession | undefined> {
-    const { sessions, instanceId, bus, clock } = this.#options;
+    const { store, instanceId, bus, clock } = this.#options;
     const { id: sessionId, assetUuid } = session;
     const at = unixNow(clock);
-    const opened = await sessions.open({ assetUuid, sessionId, instanceId, protocol, agentVersion, at });
+    const opened = await store.sessions.open({ assetUuid, sessionId, instanceId, protocol, agentVersion, at });
     if (!opened) {
       session.close(CLOSE_CODES.unauthorized, "the asset was removed");
       return undefined;
@@ -316,7 +313,7 @@ export class DeviceHub {
   /** The session is over in the store. If the asset was removed, its session is closed for that reason. */
   async #closeStale(session: HubSession, handlers: SessionHandlers): Promise<void> {
     try {
-      const { sessions } = this.#options;
+      const { sessions } = this.#options.store;
       const stored = await this.#repeat(() => sessions.find(session.assetUuid), MAX_FAREWELL_ATTEMPTS);
       if (!stored) return await this.#closeRevoked(session, handlers);
     } catch (error) {
@@ -345,13 +342,13 @@ export class DeviceHub {
   }
 
   #endCurrent(session: HubSession, { deploymentHandler }: SessionHandlers): void {
-    const { sessions, clock, logger } = this.#options;
+    const { store, clock, logger } = this.#options;
     this.#sessions.delete(session.assetUuid);
     this.#trackClosing(session);
     if (this.#isSendingAway) return;
     const closedAt = unixNow(clock);
     const reason = disconnectReasonOf(session.closeCode);
-    const ending = this.#repeat(() => sessions.close(session, closedAt, reason)).catch((error: unknown) => {
+    const ending = this.#repeat(() => store.sessions.close(session, closedAt, reason)).catch((error: unknown) => {
       // The next session of the device replaces it.
       logStoreError(logger, error, { asset: session.assetUuid }, "cannot record that a device is not connected");
     });

@@ -12,11 +12,9 @@ import type { HubSession } from "./session.ts";
 const COMPARE_INTERVAL_MS = 30_000;
 
 export interface SessionComparisonOptions {
-  readonly sessions: Pick<SessionStore, "listHeld">;
+  readonly store: { readonly sessions: Pick<SessionStore, "listHeld">; readonly isShared: boolean };
   readonly bus: Bus;
   readonly instanceId: string;
-  /** Whether there may be other instances. */
-  readonly isShared: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Returns the current sessions. */
@@ -39,9 +37,9 @@ export class SessionComparison implements Disposable {
 
   constructor(options: SessionComparisonOptions) {
     this.#options = options;
-    const { bus, instanceId, isShared, clock } = options;
+    const { store, bus, instanceId, clock } = options;
     this.#replacements = bus.subscribe(`session.${instanceId}`, () => void this.#comparing.run());
-    if (isShared) this.#repeat = new Repeat(clock, COMPARE_INTERVAL_MS, () => this.#comparing.run());
+    if (store.isShared) this.#repeat = new Repeat(clock, COMPARE_INTERVAL_MS, () => this.#comparing.run());
   }
 
   [Symbol.dispose](): void {
@@ -58,10 +56,10 @@ export class SessionComparison implements Disposable {
   }
 
   async #reopenLost(): Promise<void> {
-    const { current, sessions: store, instanceId, reopen } = this.#options;
+    const { current, store, instanceId, reopen } = this.#options;
     // Before the store is read, which does not have later sessions.
     const sessions = current();
-    const held = await store.listHeld(instanceId);
+    const held = await store.sessions.listHeld(instanceId);
     const epochs = new Map(held.map(({ assetUuid, epoch }) => [assetUuid, epoch]));
     // A later epoch is that of a connection which is about to become current here.
     const lost = sessions.filter(({ assetUuid, epoch }) => (epochs.get(assetUuid) ?? 0) < epoch);
