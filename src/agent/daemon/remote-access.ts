@@ -8,7 +8,7 @@ import type { NotifyingStore } from "../store/notifying-store.ts";
 import type { RemoteAccess } from "../core/policy/remote-access.ts";
 import type { StreamConnection } from "../link/ports.ts";
 import type { DeviceStreams } from "../streams/device-streams.ts";
-import { Endings } from "../streams/endings.ts";
+import { Endings } from "../streams/app-stream.ts";
 import { LazyStreamServer } from "../streams/stream-server.ts";
 
 /**

@@ -32,14 +32,14 @@ export async function filterArchive(
     for await (const entry of entries) {
       const header = toHeader(entry.header);
       const sink = filtered.entry(header);
-      // Otherwise it has no content, and is complete.
+      // Entries of other types have no content.
       if (header.type === "file") await pipeline(entry, sink);
     }
     filtered.finalize();
   };
   let hasFailed = false;
   const fail = (error: unknown): void => {
-    // Either of the two fails with the other.
+    // Each of the two pipelines fails with the other.
     if (hasFailed) return;
     hasFailed = true;
     onError(error instanceof EdgeError ? error : toInvalid(error));
@@ -52,7 +52,7 @@ export async function filterArchive(
 }
 
 function toHeader({ name, type, size, mode, mtime, linkname }: Header): HeaderArgument {
-  // The kernel takes no longer ones, and tar-stream looks through a long name once for each slash.
+  // The kernel takes no longer paths, and tar-stream looks through a long name once for each slash.
   if (Math.max(name.length, linkname?.length ?? 0) > MAX_PATH_LENGTH)
     throw new EdgeError("InvalidRequest", `The archive has a path of more than ${MAX_PATH_LENGTH} characters.`);
   if (posix.isAbsolute(name) || /(?:^|\/)\.\.(?:\/|$)/.test(name) || name.includes("\0")) {

@@ -5,7 +5,7 @@ import { STREAM_CHANNELS } from "../../protocol/link/stream-data.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import { filterArchive } from "./archive-filter.ts";
 import { findContainer } from "./find-container.ts";
-import type { AppStream, StreamServices } from "./ports.ts";
+import type { AppStream, StreamServices } from "./app-stream.ts";
 
 /** Sends a file or directory of the app's container as a tar archive. */
 export async function serveRead(stream: AppStream<"read">, services: StreamServices): Promise<undefined> {
@@ -42,7 +42,7 @@ export async function serveWrite(stream: AppStream<"write">, services: StreamSer
   const archive = await filterArchive(stream.input(), (error) => invalid.abort(error));
   try {
     await access.writeArchive(id, directory, archive, AbortSignal.any([signal, invalid.signal]));
-    // An engine may be content with the part before the fault.
+    // An engine may accept the part before the fault.
     invalid.signal.throwIfAborted();
   } catch (error) {
     throw pathError(directory, stream.app, error);

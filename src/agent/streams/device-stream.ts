@@ -4,7 +4,7 @@ import type { StreamSender } from "../../lib/stream-sender.ts";
 import { STREAM_CHANNELS, type StreamChannelId } from "../../protocol/link/stream-data.ts";
 import type { StreamKind, StreamParams } from "../../protocol/link/streams.ts";
 import type { StreamConnection } from "../link/ports.ts";
-import type { AppStream, StreamServices } from "./ports.ts";
+import type { AppStream, StreamServices } from "./app-stream.ts";
 
 /** Bytes of a data message and its frame beside the data. */
 const MESSAGE_OVERHEAD_BYTES = 10;

@@ -17,7 +17,7 @@ import { serveRead, serveWrite } from "./copy.ts";
 import { DeviceStream } from "./device-stream.ts";
 import { serveExec } from "./exec.ts";
 import { serveForward } from "./forward.ts";
-import type { StreamHandler, StreamHandlers, StreamServices } from "./ports.ts";
+import type { StreamHandler, StreamHandlers, StreamServices } from "./app-stream.ts";
 
 /** Memory for data of clients that apps have not taken yet. */
 const MAX_RECEIVED_BYTES = 1024 * 1024;

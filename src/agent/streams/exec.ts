@@ -2,7 +2,7 @@ import { onAbort } from "../../lib/abort.ts";
 import { STREAM_CHANNELS } from "../../protocol/link/stream-data.ts";
 import type { ExecEnd, RunningExec } from "../engine/container-access.ts";
 import { findRunningContainer } from "./find-container.ts";
-import type { AppStream, StreamServices } from "./ports.ts";
+import type { AppStream, StreamServices } from "./app-stream.ts";
 
 /** How long killing a command may take, in milliseconds, with all that is tried. */
 const KILL_TIMEOUT_MS = 20_000;
@@ -10,7 +10,7 @@ const KILL_TIMEOUT_MS = 20_000;
 const MIN_EXIT_POLL_MS = 50;
 const MAX_EXIT_POLL_MS = 2_000;
 
-/** Of a command that could not be killed in time. */
+/** The end of a command that could not be killed in time. */
 const UNKNOWN_END: ExecEnd = { isGone: false, left: undefined };
 
 /** Runs a command in the app's container. It is killed with all it has started when the stream ends. */
@@ -97,7 +97,7 @@ async function killExec(
 ): Promise<void> {
   const limit = new AbortController();
   using _timeout = clock.timer(KILL_TIMEOUT_MS, () => limit.abort());
-  // Nothing is known of how it ended: that is logged.
+  // How the command ended is unknown then, which is logged.
   const { isGone, left } = await exec.kill(limit.signal).catch(() => UNKNOWN_END);
   exec.close();
   const facts = { app, command: params.command[0] };

@@ -1,7 +1,7 @@
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import { findAppContainer } from "../apps/find-app-container.ts";
 import type { ContainerState } from "../engine/engine.ts";
-import type { AppStream, StreamServices } from "./ports.ts";
+import type { AppStream, StreamServices } from "./app-stream.ts";
 
 /** Returns the container of the stream's app. Errors: `AppNotFound`, `AppNotRunning`. */
 export async function findContainer(

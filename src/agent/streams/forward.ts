@@ -6,9 +6,9 @@ import { STREAM_CHANNELS } from "../../protocol/link/stream-data.ts";
 import type { ContainerAddress } from "../engine/container-access.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import { findRunningContainer } from "./find-container.ts";
-import type { AppStream, StreamServices } from "./ports.ts";
+import type { AppStream, StreamServices } from "./app-stream.ts";
 
-/** The app is on this machine. */
+/** Short, since the app is on this machine. */
 const CONNECT_TIMEOUT_MS = 3_000;
 /** Data of a connection that is kept until the link takes it. */
 const BUFFER_BYTES = 16 * 1024;

@@ -9,7 +9,7 @@ import type { AccountEvent, AccountStreamNote } from "../../protocol/assets/acco
 const MAX_BATCH_EVENTS = 200;
 /** Pause between two reads, so that events that are stored close together are read together. */
 const PAUSE_MS = 20;
-/** A reader without messages looks this often; no message is lost then, so there is nothing to find. */
+/** Pause between two looks of a reader that gets every message, in milliseconds: its looks find nothing. */
 const IDLE_MS = 60_000;
 
 /** Where the events of a stream go. */
@@ -28,11 +28,11 @@ export interface AccountFeedOptions {
   readonly pollMs: number | undefined;
 }
 
-/** What a stream has of the events. */
+/** Which events of the account a stream gets. */
 export interface EventFilter {
-  /** Whether it has an event, as far as that follows from the event itself. */
+  /** Whether the stream gets an event, judged by the event alone. */
   readonly wants: (event: AccountEventFacts) => boolean;
-  /** Returns those of the assets whose events it has; absent: it has those of all. */
+  /** Returns which of the assets the stream gets events of; absent: of all. */
   readonly select?: ((assetUuids: readonly string[]) => Promise<ReadonlySet<string>>) | undefined;
 }
 
@@ -41,7 +41,7 @@ type AccountEventFacts = StoredAccountEvent["event"];
 /** A stream, with the id of the last event that was looked at for it. */
 export interface FeedStream {
   readonly sink: EventSink;
-  /** `undefined`: it has all. */
+  /** `undefined`: the stream gets all events. */
   readonly filter: EventFilter | undefined;
   cursor: number;
   /** Its cursor at the last keep-alive. */
@@ -132,7 +132,7 @@ export class AccountFeed implements Disposable {
     if (this.#isRunning) return;
     this.#isRunning = true;
     const { clock, pollMs = IDLE_MS } = this.#options;
-    // Something may have been stored since the first stream had caught up.
+    // An event may have been stored since the first stream had caught up.
     this.#latch.set();
     let failures = 0;
     while (this.#live.size > 0 && !this.#isClosed) {
@@ -149,7 +149,7 @@ export class AccountFeed implements Disposable {
       await clock.sleep(PAUSE_MS);
     }
     this.#isRunning = false;
-    // The next stream that has caught up says where it goes on.
+    // The next stream that has caught up sets where reading goes on.
     if (this.#live.size === 0) this.#cursor = undefined;
     else void this.#run();
   }
@@ -165,7 +165,7 @@ export class AccountFeed implements Disposable {
       if (stream.cursor <= after && !stream.filter) {
         if (bytes) stream.sink.send(bytes);
       } else {
-        // It has read some of them itself, or does not have all.
+        // The stream has read some of the events itself, or its filter leaves some out.
         sendTo(
           stream,
           events.filter(({ id, event }) => id > stream.cursor && (stream.filter?.wants(event) ?? true)),
@@ -216,7 +216,7 @@ function sendTo({ sink }: FeedStream, events: readonly StoredAccountEvent[]): vo
   if (events.length > 0) sink.send(formatEvents(events));
 }
 
-/** Returns those of the events that the stream has and was not sent. */
+/** Returns those of the events that the stream gets and was not sent yet. */
 async function wantedOf(
   { filter, cursor }: FeedStream,
   events: readonly StoredAccountEvent[],

@@ -8,7 +8,7 @@ import { AccountFeed, type EventFilter, type EventSink } from "./account-feed.ts
 /** Interval of the lines that keep the connections of quiet streams alive. */
 const KEEP_ALIVE_MS = 15_000;
 
-/** Reads until a stream begins, at the most: enough for all events that an account may have. */
+/** Maximum reads before a stream begins: enough for all events that an account may have. */
 const MAX_READS_TO_END = 100;
 
 /** Returns the topic that is published when the account has new events. */
@@ -58,7 +58,7 @@ export class AccountFeeds implements Disposable {
     return { note: { type: "reset", id: String(end) }, after: end };
   }
 
-  /** The store may give ids to a part of the new events at a time: those of before are no news to a stream that begins. */
+  /** Reads until the store has given ids to all new events, which it does in portions: a stream that begins gets later ones only. */
   async #findEnd(accountId: string): Promise<number> {
     for (let count = 1; ; count++) {
       const { lastId, hasMore } = await this.#options.store.read(accountId, Number.MAX_SAFE_INTEGER, 1);

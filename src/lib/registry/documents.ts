@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 
 /**
- * Annotations of a descriptor. Of no use to most readers: ones that are not all texts are left out, without an issue for each,
- * which would take hundreds of bytes for every one.
+ * Annotations of a descriptor, which few readers use. If one of them is not a text, all are left out: an issue for each would take
+ * hundreds of bytes.
  */
 const annotations = z.custom<Readonly<Record<string, string>>>(areTexts).optional().catch(undefined);
 

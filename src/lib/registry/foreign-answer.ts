@@ -16,7 +16,7 @@ export function pageInstead(response: RegistryResponse): ForeignAnswer | undefin
   const { status, headers } = response;
   const type = headers["content-type"]?.split(";")[0]?.trim().toLowerCase() ?? "";
   if (status === LOGIN_REQUIRED) return foreign(response, "the network wants a login (HTTP 511)");
-  // Error pages of proxies say by their status what they mean.
+  // The status of a proxy's error page says what the page means.
   if (PAGE_TYPES.has(type) && status < 400) return foreign(response, pageText(`HTTP ${status}, ${type}`));
   return status === 204 ? foreign(response, "the network answers without a content (HTTP 204)") : undefined;
 }
@@ -41,12 +41,12 @@ export function otherThanBlob(
     if ((total !== undefined && total !== size) || end >= size)
       return foreign(response, `a part of ${total ?? "*"} bytes came instead of the layer's ${size}`);
     const announced = end - offset + 1;
-    // Fewer bytes of the right part are of use.
+    // Fewer bytes of the right part can still be used.
     if (length !== undefined && length > announced)
       return foreign(response, `${length} bytes came instead of ${announced}`);
   }
   const encoding = headers["content-encoding"] ?? "identity";
-  // Some storage names the compression of the layer itself: then the length is right.
+  // Some storage servers name the compression of the layer itself: the length is right then.
   if (encoding !== "identity" && length === undefined)
     return foreign(response, `it was changed on its way (${encoding})`);
   return undefined;
@@ -72,7 +72,7 @@ function pageText(what: string): string {
   return `the network answers with a page of its own (${what}); does it want a login?`;
 }
 
-/** What has arrived of the body already was paid for. */
+/** Counts the bytes of the body that have arrived: they have cost data. */
 function foreign({ body, url }: RegistryResponse, reason: string): ForeignAnswer {
   const receivedBytes = body.readableLength;
   body.destroy();

@@ -4,8 +4,7 @@ import type { RemoteAccess } from "../../../../src/agent/core/policy/remote-acce
 import { EngineError } from "../../../../src/agent/engine/engine-error.ts";
 import type { Engine } from "../../../../src/agent/engine/engine.ts";
 import { DeviceStreams } from "../../../../src/agent/streams/device-streams.ts";
-import type { StreamServices } from "../../../../src/agent/streams/ports.ts";
-import { Endings } from "../../../../src/agent/streams/endings.ts";
+import { type StreamServices, Endings } from "../../../../src/agent/streams/app-stream.ts";
 import { LazyStreamServer } from "../../../../src/agent/streams/stream-server.ts";
 import { decodeStreamMessage, encodeStreamData } from "../../../../src/protocol/link/stream-data.ts";
 import type { DeviceStreamFrame, StreamKind } from "../../../../src/protocol/link/streams.ts";

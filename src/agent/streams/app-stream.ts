@@ -6,7 +6,6 @@ import type { AppRecord } from "../core/records.ts";
 import type { RemoteAccess } from "../core/policy/remote-access.ts";
 import type { ContainerAccess } from "../engine/container-access.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { Endings } from "./endings.ts";
 
 /** Limits of all streams, from the configuration and the policy. */
 export interface StreamLimits {
@@ -62,3 +61,26 @@ export type StreamHandler<K extends StreamKind> = (
 ) => Promise<Pick<StreamEnd, "exit_code"> | undefined>;
 
 export type StreamHandlers = { readonly [K in StreamKind]: StreamHandler<K> };
+
+/**
+ * What goes on after its stream is over: commands that are being killed. Each counts as a stream, or commands could be
+ * started faster than they are killed. The agent waits for them when it stops.
+ */
+export class Endings {
+  readonly #running = new Set<Promise<void>>();
+
+  get size(): number {
+    return this.#running.size;
+  }
+
+  /** @param work must not reject */
+  add(work: Promise<void>): void {
+    this.#running.add(work);
+    void work.then(() => this.#running.delete(work));
+  }
+
+  /** Resolves when nothing goes on. */
+  async done(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+}
