@@ -19,7 +19,7 @@ dependencies_are_current() {
 install_dependencies() {
   # Checked again under the lock: another run may have installed them meanwhile.
   if dependencies_are_current; then return; fi
-  echo "set-up: installing the packages of package-lock.json" >&2
+  echo "set-up: installing the packages of package-lock.json, which takes one to five minutes" >&2
   npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2
 }
 

@@ -115,7 +115,7 @@ curl -N ${deployUrl(target)} \\
   -d '${JSON.stringify(second)}'`);
   heading("Or with the operator's command:");
   console.log(`
-EDGECTL_URL=${target.url} EDGECTL_API_KEY=${target.apiKey}
+export EDGECTL_URL=${target.url} EDGECTL_API_KEY=${target.apiKey}
 dist/edgectl deploy ${target.asset} --name second --image ${image} --port ${nextPort}:${appPort}`);
   heading("Look around:");
   console.log(`

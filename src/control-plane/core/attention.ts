@@ -211,13 +211,25 @@ export function bitsOfOutcome(outcome: {
   readonly status: DeploymentStatus;
   readonly code?: ErrorCode | undefined;
 }): number | undefined {
-  if (outcome.status === "Running" || outcome.code === "DeploymentCancelled") return undefined;
+  if (outcome.status === "Running" || OF_REQUEST.has(outcome.code)) return undefined;
   if (outcome.code === "ServiceUnavailable") return undefined;
   const disk = outcome.code === "InsufficientDisk" ? BITS.disk_low : 0;
   return disk | (isFailure(outcome) ? BITS.recorded_failure : 0);
 }
 
-/** A deployment that a client cancelled has not failed. */
+/** The request ended with it, not the device: whoever sent it was told, and nobody else has to be. */
+const OF_REQUEST: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode>([
+  "DeploymentCancelled",
+  "ErrorDeploymentAlreadyExist",
+  "PlanChanged",
+  "AppExists",
+  "AppNotFound",
+  "InvalidRequest",
+  "ErrorNoName",
+  "ErrorNoImage",
+  "ErrorNodePortIsNotCorrectRange",
+]);
+
 function isFailure({
   status,
   code,
@@ -225,7 +237,7 @@ function isFailure({
   readonly status: DeploymentStatus;
   readonly code?: ErrorCode | undefined;
 }): boolean {
-  return status === "Fail" && code !== "DeploymentCancelled";
+  return status === "Fail" && !OF_REQUEST.has(code);
 }
 
 const DAY_S = 24 * 3600;

@@ -30,7 +30,10 @@ export function renderHealth(
   const { at, series, interval_s: interval, source } = health;
   const apps = health.apps ? renderApps(health.apps, theme, width) : [];
   const notes = away === undefined ? [] : [away];
-  if (at.length === 0) return ["There are no samples of this time.", ...notes, ...apps].join("\n\n");
+  if (at.length === 0) {
+    const first = away === undefined ? " The first row is there five minutes after an agent starts." : "";
+    return [`There are no samples of this time.${first}`, ...notes, ...apps].join("\n\n");
+  }
   const who = source === "device" ? "asked of the device" : "as the device has sent it to the service";
   const columns: Column<number>[] = [
     { header: "FROM (UTC)", cell: (index) => formatMinute(at[index] ?? 0) },

@@ -20,6 +20,14 @@ afterEach(async ({ task }) => {
   if (task.result?.state === "fail") console.log(`${page.url()}\n${await page.locator("body").innerText()}`);
 });
 
+/** What a device answers that is asked. */
+const HOUR_OF_DEVICE = {
+  source: "device",
+  interval_s: 300,
+  at: [Math.floor(Date.now() / 1000) - 600],
+  series: [{ metric: "cpu_percent", min: [5], mean: [97], max: [100] }],
+};
+
 /** What a device has measured until now. */
 function someRows(): HealthRow[] {
   const end = Math.floor(Date.now() / 1000 / QUARTER_S) * QUARTER_S;
@@ -69,6 +77,13 @@ it("an asset's health is drawn with its gaps, and is a table, too", async () => 
   expect([query.get("points"), query.get("source")]).toEqual(["200", "service"]);
   await page.getByRole("button", { name: "Month", pressed: true }).waitFor();
   expect(await lookAtAll(page, "health-month")).toEqual([]);
+  // What an incident is about is not at the service yet.
+  await page.setViewportSize(DESK);
+  await page.route(/source=device/, (route) => route.fulfill({ json: HOUR_OF_DEVICE }));
+  await page.getByRole("button", { name: "Hour" }).click();
+  await page.getByRole("button", { name: "Ask the device" }).click();
+  await page.getByText("value, of 5 minutes each.").waitFor();
+  expect(await page.getByRole("button", { name: "Ask the device" }).count()).toBe(0);
   await device[Symbol.asyncDispose]();
   expect(complaints).toEqual([]);
 });

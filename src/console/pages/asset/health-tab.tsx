@@ -15,6 +15,7 @@ import classes from "./health.module.css";
 
 const DAY_S = 86_400;
 const RANGES = [
+  { id: "hour", label: "Hour", seconds: 3600 },
   { id: "day", label: "Day", seconds: DAY_S },
   { id: "week", label: "Week", seconds: 7 * DAY_S },
   { id: "month", label: "Month", seconds: 30 * DAY_S },
@@ -65,16 +66,18 @@ interface SectionProps {
   readonly range: Range;
 }
 
-/** What the service has on record: to ask the device costs data of its plan. */
+/** What the service has on record. The device is asked only if a person wants it: that costs data of its plan. */
 function HealthSection({ assetId, range }: SectionProps): ReactNode {
   const { from, to } = range;
+  const [asked, setAsked] = useState<Range>();
+  const source = asked === range ? "device" : "service";
   const health = useQuery({
     // Not below the key of the asset: what happens to it does not change what the device has sent.
-    queryKey: ["health", assetId, from, to],
+    queryKey: ["health", assetId, from, to, source],
     queryFn: ({ signal }) =>
       call("GET /v1/assets/{asset_id}/health", {
         path: { asset_id: assetId },
-        query: { from: String(from), to: String(to), points: POINTS, source: "service" },
+        query: { from: String(from), to: String(to), points: POINTS, source },
         signal,
       }),
     placeholderData: keepPreviousData,
@@ -87,14 +90,26 @@ function HealthSection({ assetId, range }: SectionProps): ReactNode {
       <Loaded query={health}>
         {(data) =>
           data.at.length === 0 ? (
-            <Empty title="The device has sent nothing in this time.">
-              Devices send how they were about once an hour; some are set not to.
+            <Empty
+              title={
+                data.source === "device"
+                  ? "The device knows nothing of this time."
+                  : "The device has sent nothing in this time."
+              }
+            >
+              Devices send how they were about once an hour; some are set not to. They keep 48 hours, each row of five
+              minutes.
             </Empty>
           ) : (
             <Charts health={data} range={range} />
           )
         }
       </Loaded>
+      {source === "service" && (
+        <Button size="compact-sm" variant="default" mt="xs" onClick={() => setAsked(range)}>
+          Ask the device for its newest figures
+        </Button>
+      )}
     </section>
   );
 }
@@ -113,7 +128,8 @@ function Charts({ health, range }: { readonly health: AssetHealth; readonly rang
       </ul>
       <Text size="xs" c="dimmed" mt="xs">
         Lines are means, areas from the lowest to the highest value, of {formatInterval(health.interval_s)} each. Where
-        a line is interrupted nothing was measured. Devices send once an hour, so the end may be missing.
+        a line is interrupted nothing was measured.{" "}
+        {health.source === "service" && "Devices send once an hour, so the end may be missing."}
       </Text>
       <Button size="compact-sm" variant="default" mt="xs" aria-expanded={isTable} onClick={() => setTable(!isTable)}>
         {isTable ? "Hide the table" : "Show as a table"}

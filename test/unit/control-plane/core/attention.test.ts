@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { bitsOfReport, bitsToldBy, reasonsOfBits } from "../../../../src/control-plane/core/attention.ts";
+import {
+  bitsOfOutcome,
+  bitsOfReport,
+  bitsToldBy,
+  reasonsOfBits,
+} from "../../../../src/control-plane/core/attention.ts";
+import type { ErrorCode } from "../../../../src/protocol/errors/errors.ts";
 import type { AppReport } from "../../../../src/protocol/apps/app-report.ts";
 import { someApp, someFacts } from "../../../support/control-plane/device-samples.ts";
 
@@ -29,6 +35,22 @@ test.each<[string, readonly string[], Partial<AppReport>]>([
   expect(reasonsOfBits(bitsOfReport(report))).toEqual(reasons);
   // The next report takes it back.
   expect(bitsOfReport(report) & ~bitsToldBy(report)).toBe(0);
+});
+
+// It paged whoever was on duty, and told them ten seconds later that it was over.
+test.each<[ErrorCode, boolean]>([
+  ["CrashLoopBackOff", true],
+  ["PolicyDenied", true],
+  ["ErrorDeploymentAlreadyExist", false],
+  ["PlanChanged", false],
+  ["InvalidRequest", false],
+  ["DeploymentCancelled", false],
+])("a deployment that ends with %s says that the device has failed: %s", (code, hasFailed) => {
+  const bits = bitsOfOutcome({ status: "Fail", code });
+  expect(bits === undefined ? undefined : reasonsOfBits(bits)).toEqual(hasFailed ? ["deployment_failed"] : undefined);
+  const last = { id: "dep_1", action: "update", status: "Fail", code } as unknown as AppReport["last_deployment"];
+  const report = { apps: [someApp("web", { last_deployment: last })], device: someFacts() };
+  expect(reasonsOfBits(bitsOfReport(report))).toEqual(hasFailed ? ["deployment_failed"] : []);
 });
 
 test("a device says that its data budget will not last, and with each report that it does", () => {
