@@ -20,7 +20,15 @@ import { imageAddress } from "./address.ts";
 import { parseConfiguration, parseManifest, verifyDigest } from "./manifest.ts";
 import { RegistryError } from "./registry-error.ts";
 import { type AgentRegistryResponse, createAuthorizer, RegistryHttp, type TrustSource } from "./registry-http.ts";
-import type { BlobOptions, Descriptor, OpenBlob, RegistryAuth, RegistryClient, ResolvedImage } from "./registry.ts";
+import type {
+  ArtifactOptions,
+  BlobOptions,
+  Descriptor,
+  OpenBlob,
+  RegistryAuth,
+  RegistryClient,
+  ResolvedImage,
+} from "./registry.ts";
 import { registryErrors, toProblemError, toResponseError } from "./to-registry-error.ts";
 import { Transport } from "./transport.ts";
 
@@ -144,24 +152,40 @@ class OciClient implements RegistryClient {
     artifactType: string,
     auth: RegistryAuth | undefined,
     signal: AbortSignal,
+    { isRequired = false }: ArtifactOptions = {},
   ): Promise<FoundArtifact | undefined> {
     const target = { registry: image.registry, repository: image.repository, login: auth };
-    const patienceMs = Math.min(this.#stallMs, Math.max(this.#artifactTimeoutMs, SLOW_FACTOR * this.#lastResponseMs));
+    const saving = Math.max(this.#artifactTimeoutMs, SLOW_FACTOR * this.#lastResponseMs);
+    const patienceMs = isRequired ? this.#stallMs : Math.min(this.#stallMs, saving);
+    /** Why the registry may have it all the same. */
+    const doubts: RegistryError[] = [];
     const read = async (path: string): Promise<Uint8Array | undefined> => {
       const response = await this.#getSoon(target, path, patienceMs, signal).catch((error: unknown) => {
         // Some registries and proxies never respond to what they do not know. One that is not there has not the tag either.
-        if (path.startsWith("referrers/") && isKind(error, "registry_unreachable")) return undefined;
-        throw error;
+        if (!path.startsWith("referrers/") || !isKind(error, "registry_unreachable")) throw error;
+        doubts.push(error);
+        return undefined;
       });
-      if (!response || pageInstead(response)) return undefined;
+      if (!response) return undefined;
+      const page = pageInstead(response);
+      if (page) {
+        doubts.push(toProblemError(page));
+        return undefined;
+      }
       if (response.status === 200) return await this.#readDocument(response, signal, patienceMs);
-      discard(response);
+      if (isRequired) {
+        const error = await this.#toError(response, target);
+        if (error.kind === "registry_unreachable") doubts.push(error);
+      } else discard(response);
       return undefined;
     };
     try {
-      return await findArtifact(read, image.digest, artifactType);
+      const found = await findArtifact(read, image.digest, artifactType);
+      const [doubt] = doubts;
+      if (!found && isRequired && doubt) throw doubt;
+      return found;
     } catch (error) {
-      if (isKind(error, "unsupported") || isKind(error, "foreign_answer")) return undefined;
+      if (!isRequired && (isKind(error, "unsupported") || isKind(error, "foreign_answer"))) return undefined;
       throw error;
     }
   }
@@ -296,6 +320,6 @@ function wrongPlatform(offers: readonly Platform[], platform: Platform): Registr
   );
 }
 
-function isKind(error: unknown, kind: RegistryErrorKind): boolean {
+function isKind(error: unknown, kind: RegistryErrorKind): error is RegistryError {
   return error instanceof RegistryError && error.kind === kind;
 }

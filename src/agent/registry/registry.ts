@@ -56,12 +56,18 @@ export interface RegistryClient {
   ): Promise<OpenBlob>;
   /**
    * Resolves to the blobs of the newest artifact of a type that refers to the image's manifest, by the referrers API or the
-   * tag that stands in for it; `undefined` if there is none.
+   * tag that stands in for it; `undefined` if there is none, or, unless it is required, if the registry does not tell.
    */
   findArtifact(
     image: Pick<ResolvedImage, "registry" | "repository" | "digest">,
     artifactType: string,
     auth: RegistryAuth | undefined,
     signal: AbortSignal,
+    options?: ArtifactOptions,
   ): Promise<FoundArtifact | undefined>;
+}
+
+export interface ArtifactOptions {
+  /** Whether nothing can be done without it. Default: it only saves data, and is not waited for long. */
+  readonly isRequired?: boolean;
 }

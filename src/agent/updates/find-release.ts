@@ -53,7 +53,7 @@ export async function findRelease(
   if (!index || indexDigest === undefined)
     throw new ReleaseError("malformed", `${reference} is a single image, and a release is an index of several`);
   const signed = { ...image, digest: indexDigest };
-  const signature = await registry.findArtifact(signed, RELEASE_TYPES.signature, auth, signal);
+  const signature = await registry.findArtifact(signed, RELEASE_TYPES.signature, auth, signal, { isRequired: true });
   const [descriptor] = signature?.blobs ?? [];
   if (!signature || !descriptor)
     throw new ReleaseError(

@@ -27,6 +27,11 @@ const MAX_ASKS = 3;
 /** How long other deployments may take to end before the restart. After that they are parked, and go on after it. */
 const MAX_IDLE_WAIT_MS = 600_000;
 const IDLE_INTERVAL_MS = 1_000;
+/**
+ * How long a release must look as if the package had replaced it: the updater also takes away the mark of a trial when it begins the
+ * next one, and writes and flushes a few files in between.
+ */
+const REPLACED_AFTER_MS = 60_000;
 const RETRY = { baseMs: 1_000, maxMs: 30_000 };
 /**
  * Carries out one update of the agent: finds the release, downloads it, hands it to the updater, and follows the trial. After the
@@ -42,6 +47,8 @@ export class AgentUpdateRun {
   #asks = 0;
   #askedAtMs: number | undefined;
   #told: string | undefined;
+  /** Since when the release looks replaced. */
+  #replacedSinceMs: number | undefined;
 
   constructor(services: UpdateServices, record: DeploymentRecord) {
     this.#services = services;
@@ -169,8 +176,15 @@ export class AgentUpdateRun {
       answer,
       isOverdue: isLost || isLate,
     });
-    this.#act(course, handedOver, state);
+    if (this.#isSettled(course)) this.#act(course, handedOver, state);
     if (this.#record.outcome === "pending") await pause(clock, LOOK_INTERVAL_MS, this.#stopped.signal);
+  }
+
+  #isSettled(course: UpdateCourse): boolean {
+    const isReplaced = course.kind === "back" && course.reason === "replaced";
+    const nowMs = this.#services.clock.monotonic();
+    this.#replacedSinceMs = isReplaced ? (this.#replacedSinceMs ?? nowMs) : undefined;
+    return this.#replacedSinceMs === undefined || nowMs - this.#replacedSinceMs >= REPLACED_AFTER_MS;
   }
 
   #act(course: UpdateCourse, handedOver: NonNullable<AgentUpdateState["handedOver"]>, state: ReleasesState): void {

@@ -96,6 +96,25 @@ describe("an update that cannot be carried out", () => {
     expect(rig.events(ID).filter(({ message }) => message.includes("The registry cannot be reached"))).toHaveLength(3);
   });
 
+  it("because only its signature cannot be had for a moment goes on, and is not refused as unsigned", async () => {
+    rig.services = { pullAttempts: 5 };
+    await rig.restart();
+    let refusals = 3;
+    answer = (request, response) => {
+      if (refusals === 0 || !request.url?.includes("/referrers/")) return false;
+      refusals--;
+      response.writeHead(503).end();
+      return true;
+    };
+    rig.update(ID, { image: await rig.push(VERSION) });
+    await waitFor("the release to be handed over", async () => {
+      await rig.clock.advance(1_000);
+      expect(rig.events(ID).find(({ status }) => status !== "Running")).toBeUndefined();
+      return rig.store.deployment(ID)?.agentUpdate?.handedOver !== undefined;
+    });
+    expect(refusals).toBe(0);
+  });
+
   it("because the service stays away ends with that, and is not skipped", async () => {
     rig.services = { bounds: { attempts: 2 } };
     await rig.restart();

@@ -1,8 +1,9 @@
 import { generateKeyPairSync } from "node:crypto";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AgentStore, StoreError } from "../../../../src/agent/store/store.ts";
-import { PACKAGE_VERSION } from "../../../support/updates/update-rig.ts";
+import { Releases } from "../../../../src/updater/releases.ts";
+import { PACKAGE_VERSION, UNFLUSHED } from "../../../support/updates/update-rig.ts";
 import { UpdateAgentRig } from "../../../support/updates/update-agent-rig.ts";
 import { waitFor } from "../../../support/wait-for.ts";
 
@@ -92,6 +93,14 @@ describe("an update of the agent", () => {
     };
     await untilBack();
     await rig.until("the retry to be told", () => rig.events(ID).some(({ step }) => step === "rolling_back"));
+    // The updater takes the mark away, and on a slow disk a while to put the release on trial.
+    const mark = rig.device.path("releases/set-aside", VERSION);
+    const text = readFileSync(mark);
+    rmSync(mark);
+    let looks = 0;
+    await rig.until("a few looks", () => ++looks > 5);
+    writeFileSync(mark, text);
+    expect(rig.store.deployment(ID)).toMatchObject({ outcome: "pending" });
     for (const attempt of [2, 3]) {
       rig.device.ask({ action: "install", again: true });
       expect(await rig.device.handle()).toMatchObject({ ok: true });
@@ -103,6 +112,15 @@ describe("an update of the agent", () => {
       await untilBack();
     }
     expect(await rig.ended(ID)).toMatchObject({ code: "AgentUpdateFailed", details: { reason: "unconfirmed" } });
+  });
+
+  it("ends with a Fail if the package has replaced the release", async () => {
+    await onTrial();
+    await rig.restart();
+    await rig.until("the trial to be seen", () => rig.store.deployment(ID)?.agentUpdate?.handedOver?.attempt === 1);
+    new Releases(rig.device.path("releases"), UNFLUSHED).preferPackage("2.0.0");
+    expect(await rig.restart()).toBe("package");
+    expect(await rig.ended(ID)).toMatchObject({ code: "AgentUpdateFailed", details: { reason: "replaced" } });
   });
 
   it("a dry run says what it costs and changes nothing", async () => {
