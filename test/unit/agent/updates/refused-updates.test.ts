@@ -97,7 +97,7 @@ describe("an update that cannot be carried out", () => {
   });
 
   it("because only its signature cannot be had for a moment goes on, and is not refused as unsigned", async () => {
-    rig.services = { pullAttempts: 5 };
+    rig.services = { bounds: { attempts: 5 } };
     await rig.restart();
     let refusals = 3;
     answer = (request, response) => {
