@@ -260,12 +260,13 @@ export function finishDirectories(service: ServiceDraft): void {
 
 /** Returns the largest parts of a directory that have nothing inside, but for what another mount hides. */
 function partsOf(directory: AppFile, targets: readonly string[]): AppFile[] {
-  const others = targets.map((target) => posix.normalize(target)).filter((target) => target !== directory.target);
+  const others = new Set(targets.map((target) => posix.normalize(target)));
+  others.delete(directory.target);
   const whole = new Map<string, DirectoryEntry[]>();
   const parts: AppFile[] = [];
   for (const { path, mode, content } of readDirectoryArchive(contentOf(directory))) {
     const above = path.split("/").map((_, index, names) => names.slice(0, index + 1).join("/"));
-    const isHidden = above.some((each) => others.includes(posix.join(directory.target, each)));
+    const isHidden = above.some((each) => others.has(posix.join(directory.target, each)));
     if (!content || isHidden) continue;
     const part = above.slice(0, -1).find((each) => isDirectoryTarget(posix.join(directory.target, each), targets));
     if (part === undefined) {
