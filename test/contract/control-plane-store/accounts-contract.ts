@@ -142,11 +142,13 @@ export function accountsContract(harness: StoreHarness): void {
       await using store = await openWithAccounts(harness);
       await withLine(store);
       const { machines } = await store.accessVersions();
-      await store.keys.revokeKey("two", 50);
+      await store.keys.revokeKey("two", 50, someAudit("key.revoked"));
       expect(await ends(store, "revokedAt")).toEqual([undefined, 50, 50, undefined]);
       expect((await store.accessVersions()).machines).not.toBe(machines);
-      await store.keys.revokeKey("one", 60);
+      await store.keys.revokeKey("one", 60, someAudit("key.revoked"));
       expect(await ends(store, "revokedAt")).toEqual([60, 50, 50, undefined]);
+      const entries = await store.audit.listEntries(ACCOUNT, 10);
+      expect(entries.map(({ details }) => details["revoked_keys"])).toEqual([undefined, 1]);
     });
 
     test("end no later than what made them, and nothing prolongs them beyond that", async () => {

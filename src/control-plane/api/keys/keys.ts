@@ -191,8 +191,8 @@ export function revokeKey(api: Api, context: ApiContext<"accounts">): void {
         operationId: "revokeApiKey",
         summary: "Revoke API Key",
         description:
-          "The key is refused from now on, and so is every key that was made with it. Open streams end. Has no further effect when " +
-          "repeated.",
+          "The key is refused from now on, and so is every key that was made with it, also the one of the request; the audit log " +
+          "says how many. Open streams end. Has no further effect when repeated.",
         tags: ["API Keys"],
         params: keyParams,
         headers: ifMatchHeaders,

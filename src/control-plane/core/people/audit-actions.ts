@@ -62,7 +62,8 @@ export const AUDIT_ACTIONS = {
     revoked_keys: "number",
   },
   "key.changed": { name: "text", expires_at: "number" },
-  "key.revoked": {},
+  // How many others ended with it, that it has made.
+  "key.revoked": { revoked_keys: "number" },
   "login.decided": { decision: "text", role: "text", expires_at: "number", client_name: "text", client_source: "text" },
   "settings.changed": { fields: "texts", deployments: "text", auto_accept: "flag", operators_update: "flag" },
   "asset.registered": {

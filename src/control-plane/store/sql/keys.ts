@@ -150,9 +150,11 @@ export class SqlKeyStore implements KeyStore {
       yield* one(lock, [key.accountId]);
       const row = precondition && (yield* one<Row>(lockOfKey, [id]));
       if (row) precondition(toKey(row));
-      if ((yield* change(REVOKE, [at, id])) === 0) return;
+      const revoked = yield* change(REVOKE, [at, id]);
+      if (revoked === 0) return;
       yield* appendAccountEvents(key.accountId, [{ type: "key.changed", key_id: id }]);
-      if (audit) yield* recordAudit(audit);
+      const others = revoked > 1 ? { revoked_keys: revoked - 1 } : {};
+      if (audit) yield* recordAudit({ ...audit, details: { ...audit.details, ...others } });
     });
     return true;
   }
