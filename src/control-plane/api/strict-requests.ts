@@ -9,6 +9,7 @@ import { toHeaderName } from "./headers.ts";
 const NO_QUERY = z.strictObject({});
 
 const UNCONDITIONAL = "this operation is not conditional; send it without this header";
+const OTHERWISE_CONDITIONAL = "this operation takes If-Match in place of this header";
 
 /** Headers that change what a request does, each with the reason for which an operation that does not declare it refuses it. */
 const HEADERS: Readonly<Record<string, string>> = {
@@ -90,6 +91,9 @@ export async function refuseUnknownHeaders({ method, headers, routeOptions }: Fa
   const declared = knownFields((routeOptions.schema?.headers as z.ZodType | undefined) ?? NO_QUERY, []);
   const issues = sent
     .filter(([name]) => !declared.includes(name))
-    .map(([name, reason]) => ({ path: toHeaderName(name), reason }));
+    .map(([name, reason]) => ({
+      path: toHeaderName(name),
+      reason: reason === UNCONDITIONAL && declared.includes("if-match") ? OTHERWISE_CONDITIONAL : reason,
+    }));
   if (issues.length > 0) throw invalidRequest(issues);
 }

@@ -137,12 +137,17 @@ describe("a header that would change what a request does", () => {
     async (header) => {
       const before = everything();
       const carriedOut = walk.declaring(header);
+      const conditional = walk.declaring("If-Match");
       const refusing = operations.filter((each) => isWrite(each) && !carriedOut.includes(each));
       expect(refusing.length).toBeGreaterThan(0);
       for (const operation of refusing) {
         const { status, text } = await walk.send(operation, "", { [header]: '"1"' });
         expect([operation.name, status]).toEqual([operation.name, 422]);
         expect(text).toContain(`${header}: this operation`);
+        // The condition that it does take is named.
+        expect(text.includes("is not conditional"), operation.name).toBe(
+          header.startsWith("If-") && !conditional.includes(operation),
+        );
       }
       expect(everything()).toBe(before);
     },
