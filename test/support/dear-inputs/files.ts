@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
-import { zstdCompressSync } from "node:zlib";
+import { gzipSync, zstdCompressSync } from "node:zlib";
 import { z } from "zod";
+import { addFetched } from "../../../src/agent/files/fetched-contents.ts";
 import { parseModems } from "../../../src/agent/host/modem-manager.ts";
 import { parseConfig } from "../../../src/agent/config/load.ts";
 import { parseAnswer } from "../../../src/agent/engine/docker/get.ts";
@@ -27,6 +28,7 @@ import { unverifiedStatement } from "../../../src/lib/release/statement.ts";
 import type { Disk } from "../../../src/updater/disk.ts";
 import { unpack } from "../../../src/updater/unpack.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
+import { tempDir } from "../temp-dir.ts";
 import { each, type EntryPoint, type Input, jsonInputs } from "./entry-point.ts";
 
 function clientOf(bytes: Buffer): ApiClient {
@@ -272,6 +274,21 @@ export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
     files: ["src/lib/directory-archive.ts"],
     inputs: directoryInputs,
     run: (bytes) => readDirectoryArchive(bytes),
+  },
+  {
+    name: "a content that the device has fetched",
+    from: "control plane",
+    files: ["src/agent/files/fetched-contents.ts"],
+    inputs: () => [
+      { name: "64 MiB in 64 KiB", bytes: gzipSync(Buffer.alloc(64 * 1024 * 1024)) },
+      { name: "many empty members", bytes: Buffer.concat(Array(50_000).fill(gzipSync(Buffer.alloc(0)))) },
+    ],
+    run: async (bytes) => {
+      await using folder = await tempDir();
+      const identity = { sha256: "0".repeat(64), size: 4 * 1024 * 1024 };
+      const packed = Readable.from(bytes, { objectMode: false });
+      await addFetched(folder.path, identity, packed, new AbortController().signal).catch(() => undefined);
+    },
   },
   {
     name: "the archive of a release of the agent",

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { contentBytes } from "../../../src/protocol/apps/app-files.ts";
 import { parseNewAppSpec, parseRequestedAppSpec } from "../../../src/protocol/apps/app-spec.ts";
 import { parseAppUpdate } from "../../../src/protocol/apps/app-update.ts";
+import { MAX_UPLOADED_FILES_BYTES } from "../../../src/protocol/limits.ts";
 import type { RequestIssue } from "../../../src/protocol/errors/request-error.ts";
 
 const FILE = { target: "/etc/app.conf", content: "a" };
@@ -82,7 +83,11 @@ describe("files of a request", () => {
     ]),
     [
       "one byte too much of one upload in several places",
-      ["/a", "/b", "/c"].map((target) => ({ target, sha256: HASH, upload: { ...UPLOAD, size: MAX / 2 } })),
+      ["/a", "/b", "/c"].map((target) => ({
+        target,
+        sha256: HASH,
+        upload: { ...UPLOAD, size: MAX_UPLOADED_FILES_BYTES / 2 },
+      })),
       "files",
     ],
     ["more text than a request has", [{ target: "/a", content: "x".repeat(768 * 1024 + 1) }], "files[0].content"],
