@@ -7,7 +7,7 @@ import { runsFor } from "../local/device-status.ts";
 import { type Register, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import type { AgentPrinter } from "./printer.ts";
-import { shortTime } from "./status-view.ts";
+import { portsText, shortTime } from "./status-view.ts";
 
 const HELP = `
 Follows the app from its deployment to its last log line, and says what is wrong.
@@ -111,12 +111,7 @@ function printFacts(printer: AgentPrinter, { deployed, container }: AppFacts): v
   if (!deployed) return;
   const { ports, host_network: onHost, reached_as: reachedAs, volumes, variables, privileged } = deployed;
   const fields = [
-    [
-      "Ports",
-      onHost
-        ? "the host's network"
-        : ports.map(({ host_port, target_port }) => `${host_port}:${target_port}`).join(" "),
-    ],
+    ["Ports", onHost ? "the host's network" : portsText(ports)],
     // Said by the agent; older ones have no network with names.
     ["Reached by others as", reachedAs.join(", ")],
     [

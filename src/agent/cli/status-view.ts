@@ -97,7 +97,17 @@ export function renderApps(apps: readonly AppSummary[], theme: Theme, width: num
 
 function portsOf({ ports, host_network }: AppSummary): string {
   if (host_network) return "host network";
-  return ports.map(({ host_port, target_port }) => `${host_port}:${target_port}`).join(" ") || "-";
+  return portsText(ports) || "-";
+}
+
+/** Returns ports with the addresses that they are reachable at, as compose has them. */
+export function portsText(ports: AppSummary["ports"]): string {
+  return ports
+    .map(({ host_port, target_port, protocol = "tcp", host_address: address }) => {
+      const at = address === undefined ? "" : `${address.includes(":") ? `[${address}]` : address}:`;
+      return `${at}${host_port}:${target_port}${protocol === "tcp" ? "" : `/${protocol}`}`;
+    })
+    .join(" ");
 }
 
 /** Formats an engine's time to the minute. Engines write year 1 for "never". */

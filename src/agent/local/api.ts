@@ -10,7 +10,13 @@ import { anyObject } from "../../protocol/values/scalars.ts";
  * a daemon of its own version it uses the types only and does not load the schemas, to start faster.
  */
 
-const portSchema = z.object({ host_port: z.int(), target_port: z.int() });
+const portSchema = z.object({
+  host_port: z.int(),
+  target_port: z.int(),
+  protocol: z.string().optional(),
+  /** All of the device's addresses if absent. */
+  host_address: z.string().optional(),
+});
 
 const appSummarySchema = z.object({
   name: z.string(),

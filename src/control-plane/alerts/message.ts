@@ -35,9 +35,11 @@ export function composeMessage(
   nowMs: number,
 ): AlertMessage {
   const { id, routeId, condition, severity, firstSinceMs } = group;
-  const alerts = told.map(toBody);
-  const names = alerts.map(({ subject }) => subject.name);
   const { total, open } = counts;
+  const alerts = told.map(toBody);
+  // One that was away twice is one, as far as the message has all of them.
+  const names = new Map(alerts.map(({ subject }) => [subject.id, subject.name]));
+  const about = alerts.length === total ? names.size : total;
   return {
     type,
     account_id: accountId,
@@ -45,7 +47,7 @@ export function composeMessage(
     route: routeId,
     condition,
     severity,
-    text: textOf(type, condition, names, total),
+    text: textOf(type, condition, [...names.values()], about),
     total,
     open,
     alerts,
@@ -124,14 +126,14 @@ function textOf(
   type: AlertMessage["type"],
   condition: AlertCondition,
   names: readonly string[],
-  total: number,
+  count: number,
 ): string {
   const { title, subject } = ALERT_CONDITIONS[condition];
   const prefix = { firing: "", update: "More: ", repeat: "Still: ", resolved: "Resolved: ", test: "" }[type];
-  const named = names.slice(0, total === 1 ? 1 : NAMED_IN_TEXT).join(", ");
-  if (total === 1) return `${prefix}${title}: ${named}`;
-  const more = total > NAMED_IN_TEXT ? ` and ${total - NAMED_IN_TEXT} more` : "";
-  return `${prefix}${title}: ${total} ${SUBJECTS[subject]} (${named}${more})`;
+  const named = names.slice(0, count === 1 ? 1 : NAMED_IN_TEXT).join(", ");
+  if (count === 1) return `${prefix}${title}: ${named}`;
+  const more = count > NAMED_IN_TEXT ? ` and ${count - NAMED_IN_TEXT} more` : "";
+  return `${prefix}${title}: ${count} ${SUBJECTS[subject]} (${named}${more})`;
 }
 
 /** Returns a text of others on one line, without what could forge headers, lines or directions of writing. */

@@ -6,7 +6,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { shortImage } from "../../lib/terminal/short-image.ts";
 import { type Column, renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
-import { specFields } from "./spec-fields.ts";
+import { formatPort, specFields } from "./spec-fields.ts";
 
 /** A current report may be this old by rounding and by the time of the request, in seconds. */
 const MAX_CURRENT_AGE_S = 5;
@@ -84,11 +84,7 @@ function changeText({ by, what = [], since }: NonNullable<App["changed"]>): stri
 }
 
 function portsOf({ ports }: App): string {
-  const text = ports.map(({ host_port, target_port, protocol }) => {
-    const suffix = protocol === undefined || protocol === "tcp" ? "" : `/${sanitizeLine(protocol)}`;
-    return `${host_port}:${target_port}${suffix}`;
-  });
-  return text.join(", ") || "-";
+  return ports.map(formatPort).join(", ") || "-";
 }
 
 function paintState(text: string, state: string, theme: Theme): string {

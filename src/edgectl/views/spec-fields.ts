@@ -9,10 +9,15 @@ type Fields = Readonly<Record<string, unknown>>;
 const MIB = 1024 ** 2;
 const SHORT_HASH = 12;
 
+/** Returns a port with the address that it is reachable at, as compose has it. */
+export function formatPort({ host_port: host, target_port: target, protocol, host_address: at }: Fields): string {
+  const suffix = protocol === undefined || protocol === "tcp" ? "" : `/${word(protocol)}`;
+  return `${at === undefined ? "" : `${address(at)}:`}${word(host)}:${word(target)}${suffix}`;
+}
+
 /** Entries of lists, as the options of the command line write them. */
 const ENTRIES: Readonly<Record<string, (entry: Fields) => string>> = {
-  ports: ({ host_port, target_port, protocol, host_address }) =>
-    `${host_address === undefined ? "" : `${address(host_address)}:`}${word(host_port)}:${word(target_port)}${protocol === undefined || protocol === "tcp" ? "" : `/${word(protocol)}`}`,
+  ports: formatPort,
   volumes: ({ local, name, external, target, readonly, owner, nocopy, shared, subpath }) => {
     const words = [readonly === true ? ":ro" : "", nocopy === true ? ":nocopy" : "", shared === true ? ":shared" : ""];
     const source = external === undefined ? word(local ?? name) : `external:${word(external)}`;

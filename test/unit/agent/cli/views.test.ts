@@ -2,8 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { printActivity } from "../../../../src/agent/cli/activity-view.ts";
 import { AgentPrinter } from "../../../../src/agent/cli/printer.ts";
-import { renderApps, renderStatus, shortTime } from "../../../../src/agent/cli/status-view.ts";
+import { portsText, renderApps, renderStatus, shortTime } from "../../../../src/agent/cli/status-view.ts";
 import type { Activity, Status } from "../../../../src/agent/local/api.ts";
+import { formatPort } from "../../../../src/edgectl/views/spec-fields.ts";
 import { troublesOf } from "../../../../src/agent/local/troubles.ts";
 import { createTheme } from "../../../../src/lib/terminal/theme.ts";
 import { displayWidth } from "../../../../src/lib/terminal/width.ts";
@@ -212,4 +213,11 @@ describe("output on a terminal", () => {
   ])("the time %j is shown as %s", (time, expected) => {
     expect(shortTime(time)).toBe(expected);
   });
+});
+
+it("a port that only the device itself reaches does not look as if others did", () => {
+  const port = { host_port: 30_080, target_port: 80 };
+  const ports = [{ ...port, host_address: "127.0.0.1" }, { ...port, host_address: "::1", protocol: "udp" }, port];
+  expect(portsText(ports)).toBe("127.0.0.1:30080:80 [::1]:30080:80/udp 30080:80");
+  expect(ports.map(formatPort).join(" ")).toBe(portsText(ports));
 });

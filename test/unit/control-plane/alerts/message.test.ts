@@ -43,6 +43,18 @@ test.each(CONDITIONS)("a message about %s leads to its group in the console", (c
   expect(CONSOLE_PATHS.some((path) => matchPath(path, new URL(String(url)).pathname))).toBe(true);
 });
 
+test("a device that was away twice is one", () => {
+  const message = compose("device_offline", undefined, 2, 2);
+  expect(message.text).toBe("Device offline: 2 assets (Pump 1, Pump 2)");
+  const again = told(1);
+  const group = { id: "grp_1f", routeId: "all", condition: "device_offline", severity: "critical" } as const;
+  const times = { firstSinceMs: NOW, openedAtMs: NOW, sends: 0, sentTotal: 0, lastSentAtMs: undefined };
+  const counts = { total: 2, open: 0, unacknowledged: 0 };
+  const due = { accountId: "acc_1", group: { ...group, ...times }, counts };
+  const { text, total } = composeMessage(due, [again, { ...again, id: "alr_2" }], "resolved", undefined, NOW);
+  expect([text, total]).toEqual(["Resolved: Device offline: Pump 1", 2]);
+});
+
 test.each([
   { kind: "webhook", url: "https://hooks.example.com/", secrets: [`whsec_${"A".repeat(32)}`] },
   { kind: "slack", url: "https://hooks.example.com/" },
