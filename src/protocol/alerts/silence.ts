@@ -35,7 +35,7 @@ export const silenceCreationSchema = z
   })
   .meta({
     id: "SilenceCreation",
-    examples: [{ reason: "Works at the pump until Thursday", until: 1_795_900_000, selector: "site=pump-7" }],
+    examples: [{ reason: "Works at the pump until Thursday", until: 1_798_761_600, selector: "site=pump-7" }],
   });
 
 /** Alerts of which nothing is told for a time. */
