@@ -26,7 +26,7 @@ export interface AssetPriceOptions {
 /** What one asset has answered. */
 export type PriceAnswer =
   | { readonly kind: "priced"; readonly downloadBytes: number }
-  /** It is not connected, something else is in the way, or no device was to be asked. */
+  /** It is not connected, another deployment or something else is in the way, or no device was to be asked. */
   | { readonly kind: "not_asked"; readonly code?: ErrorCode; readonly message?: string }
   /** It was asked, and would refuse the revision, or has not answered. */
   | { readonly kind: "refused"; readonly code: ErrorCode; readonly message: string };
@@ -64,7 +64,7 @@ export async function priceAsset(
       const id = await deployments.request(asset, request, origin, priceIdempotency());
       return await readAnswer({ deployments, clock }, { id, app, assetUuid }, origin, signal);
     } catch (error) {
-      if (error instanceof EdgeError) return refused(error.code, error.message);
+      if (error instanceof EdgeError) return failed(error.code, error.message);
       throw error;
     }
   };
@@ -78,6 +78,9 @@ export async function priceAsset(
   if (updatesAgent && apps.kind === "refused" && apps.code === "DeviceTooOld") return agent;
   return apps.kind === "priced" ? { ...apps, downloadBytes: apps.downloadBytes + agent.downloadBytes } : apps;
 }
+
+/** What a rollout would wait for. */
+const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["DeviceNotReachable", "ErrorDeploymentAlreadyExist"]);
 
 const NOTHING = { kind: "priced", downloadBytes: 0 } as const;
 
@@ -100,7 +103,7 @@ async function readAnswer(
     }
     if (event?.status !== "Fail") continue;
     const { code = "Internal", message } = event;
-    return code === "DeviceNotReachable" ? notAsked(message) : refused(code, message);
+    return failed(code, message);
   }
   await deployments.cancel(deployment, origin);
   return refused("DeploymentTimeout", `The device has not answered within ${MAX_ANSWER_MS / 1000} s.`);
@@ -112,8 +115,12 @@ function priceIdempotency() {
   return { key, requestHash: createHash("sha256").update(key).digest() };
 }
 
-function notAsked(message: string): PriceAnswer {
-  return { kind: "not_asked", code: "DeviceNotReachable", message };
+function notAsked(message: string, code: ErrorCode = "DeviceNotReachable"): PriceAnswer {
+  return { kind: "not_asked", code, message };
+}
+
+function failed(code: ErrorCode, message: string): PriceAnswer {
+  return PASSING.has(code) ? notAsked(message, code) : refused(code, message);
 }
 
 function refused(code: ErrorCode, message: string): PriceAnswer {

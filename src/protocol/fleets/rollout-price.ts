@@ -40,7 +40,8 @@ const priceSumSchema = z
     targets: count.meta({ description: "Number of assets." }),
     asked: count.meta({ description: "Number of assets that have answered with their price." }),
     not_asked: count.meta({
-      description: "Number of assets that were not asked: they are not connected, or would wait for people.",
+      description:
+        "Number of assets without an answer: they are not connected, are busy with another deployment, or wait for people.",
     }),
     refused: count.meta({ description: "Number of assets that were asked and have not answered with a price." }),
     download_bytes: bytes.meta({ description: "Sum of the bytes of those that were asked." }),

@@ -92,6 +92,27 @@ test("a dry run asks connected members by dry runs, and sums up what they answer
   });
 });
 
+test("a device that is busy with a deployment does not refuse the rollout, which would wait for it", async () => {
+  const { uuid, deviceToken } = await control.asset(account);
+  await api.put(`/v1/assets/${uuid}/tags`, { role: "busy" });
+  await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+  await api.post("/v1/fleets", { name: "busy", selector: "role=busy", apps: ["ui"] });
+  const app = { name: "ui", image: `registry.example.com/ui@sha256:${"a".repeat(64)}` };
+  await api.post("/v1/fleets/busy/revisions", { apps: [{ app }] });
+  const response = fetch(`${control.url}/v1/fleets/busy/rollouts?dry_run=true`, {
+    method: "POST",
+    headers: { "X-API-Key": account.apiKey, "Content-Type": "application/json" },
+    body: "{}",
+  });
+  const { deployment_id } = await device.next("apply");
+  const failure = { status: "Fail", step: "done", code: "ErrorDeploymentAlreadyExist" } as const;
+  device.event(deployment_id, { ...failure, message: "Another deployment is in progress." });
+  const lines = (await (await response).text()).split("\n").filter((line) => line !== "");
+  const [answer, sums] = lines.map((line) => JSON.parse(line.slice(6)) as PriceEvent);
+  expect(answer).toMatchObject({ asset: { code: failure.code, message: "Another deployment is in progress." } });
+  expect(sums).toMatchObject({ status: "Success", details: { targets: 1, asked: 0, not_asked: 1, refused: 0 } });
+});
+
 test("a dry run of a fleet without members ends at once, and one without revisions is refused", async () => {
   await api.post("/v1/fleets", { name: "empty", selector: "role=nobody", apps: ["ui"] });
   const path = "/v1/fleets/empty/rollouts?dry_run=true";
