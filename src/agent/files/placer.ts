@@ -62,6 +62,7 @@ async function isComplete(context: PlacerContext, directory: string, files: read
   } catch (error) {
     // Then it cannot be placed either, which says why.
     if (error instanceof DamagedContentError || error instanceof DirectoryArchiveError) return false;
+    context.signal.throwIfAborted();
     throw toPlacingError(error);
   }
 }
@@ -118,6 +119,8 @@ async function write(context: PlacerContext, placement: Placement, { directory, 
     if (others.length > 0) await writeByEngine(context, placement, { part, onDevice: `${onDevice}.part`, others });
     await finishPlace(part, directory);
   } catch (error) {
+    // Errors of an aborted signal have a code, too.
+    context.signal.throwIfAborted();
     throw toPlacingError(error);
   }
 }

@@ -71,6 +71,15 @@ describe("the place of an app's files", () => {
     expect(readFileSync(first!.source, "utf8")).toBe("one");
   });
 
+  it("is not made, or looked at, any further when the agent stops", async () => {
+    const { context } = await setUp();
+    const stopping = new DOMException("the agent is stopping", "AbortError");
+    const stopped = { ...context, signal: AbortSignal.abort(stopping) };
+    await expect(placeFiles(stopped, placement)).rejects.toBe(stopping);
+    await placeFiles(context, placement);
+    await expect(placeFiles(stopped, placement)).rejects.toBe(stopping);
+  });
+
   it("is made although a crash left a part of it", async () => {
     const { context, stateDir } = await setUp();
     const part = `${placePath(stateDir, placement.name)}.part`;
