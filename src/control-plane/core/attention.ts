@@ -217,7 +217,7 @@ export function bitsOfOutcome(outcome: {
   return disk | (isFailure(outcome) ? BITS.recorded_failure : 0);
 }
 
-/** The request ended with it, not the device: whoever sent it was told, and nobody else has to be. */
+/** The fault is the request's, of which its sender is told: the device has not failed. */
 const OF_REQUEST: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode>([
   "DeploymentCancelled",
   "ErrorDeploymentAlreadyExist",
