@@ -28,6 +28,8 @@ export const BUSY = (count: number): HealthSpreads => ({
   rsrp_dbm: spread(-101 + random(6), 0, 0),
   rsrq_db: spread(-11 + random(3), 0, 0),
   sinr_db: spread(8 + random(5), 0, 0),
+  roaming_percent: [100, 100, 100],
+  mobile_generation: count % 30 === 0 ? [3, 3, 3] : [4, 4, 4],
 });
 export const RESTING = (): HealthSpreads => ({
   cpu_percent: spread(2 + random(1), 1, 4),

@@ -106,19 +106,19 @@ const objectsSchema = z.custom<Readonly<Record<string, unknown>>>(
 const answerSchema = z.object({ data: z.tuple([objectsSchema]) });
 
 /** Bits of `AccessTechnologies` (`MMModemAccessTechnology`), the best one first. */
-const TECHNOLOGIES: readonly (readonly [bit: number, name: string])[] = [
-  [15, "5G"],
-  [14, "LTE"],
-  [16, "LTE-M"],
-  [17, "NB-IoT"],
-  [9, "HSPA+"],
-  [8, "HSPA"],
-  [7, "HSUPA"],
-  [6, "HSDPA"],
-  [5, "UMTS"],
-  [4, "EDGE"],
-  [3, "GPRS"],
-  [1, "GSM"],
+const TECHNOLOGIES: readonly (readonly [bit: number, name: string, generation: number])[] = [
+  [15, "5G", 5],
+  [14, "LTE", 4],
+  [16, "LTE-M", 4],
+  [17, "NB-IoT", 4],
+  [9, "HSPA+", 3],
+  [8, "HSPA", 3],
+  [7, "HSUPA", 3],
+  [6, "HSDPA", 3],
+  [5, "UMTS", 3],
+  [4, "EDGE", 2],
+  [3, "GPRS", 2],
+  [1, "GSM", 2],
 ];
 /** `MMModemState`. */
 const STATES: Readonly<Record<number, ModemState>> = {
@@ -154,16 +154,19 @@ function toReading(interfaces: z.output<typeof modemSchema>): ModemReading {
   // Empty dictionaries are those of technologies that are not in use.
   const levels = [signal?.Nr5g?.data, signal?.Lte?.data].find((one) => one?.rsrp !== undefined);
   const operator = network?.OperatorName?.data || network?.OperatorCode?.data;
+  const [, technology, generation] = TECHNOLOGIES.find(([bit]) => ((bits >>> bit) & 1) === 1) ?? [];
   const isKnown = ROAMING.has(registration) || AT_HOME.has(registration);
   const found: { [Key in keyof ModemReading]: ModemReading[Key] | undefined } = {
     state: registration === DENIED ? "denied" : (STATES[modem.State?.data ?? 0] ?? "starting"),
-    technology: TECHNOLOGIES.find(([bit]) => ((bits >>> bit) & 1) === 1)?.[1],
+    technology,
     operator: operator === undefined || operator === "" ? undefined : operator,
     isRoaming: isKnown ? ROAMING.has(registration) : undefined,
     signal_percent: modem.SignalQuality?.data[0],
     rsrp_dbm: levels?.rsrp?.data,
     rsrq_db: levels?.rsrq?.data,
     sinr_db: levels?.snr?.data,
+    roaming_percent: isKnown ? (ROAMING.has(registration) ? 100 : 0) : undefined,
+    mobile_generation: generation,
   };
   return Object.fromEntries(
     Object.entries(found).filter(([, value]) => value !== undefined),

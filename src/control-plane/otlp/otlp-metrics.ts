@@ -52,6 +52,8 @@ const INSTRUMENTS: Readonly<Record<ReportedHealthMetric, Instrument>> = {
   temperature_celsius: { name: "hw.temperature", unit: "Cel", per: 1, attributes: { "hw.id": "hottest" } },
   throttled_percent: { name: "edge.cpu.throttled", unit: "1", per: 100 },
   signal_percent: { name: "edge.modem.signal", unit: "1", per: 100 },
+  roaming_percent: { name: "edge.modem.roaming", unit: "1", per: 100 },
+  mobile_generation: { name: "edge.modem.generation", unit: "1", per: 1 },
 };
 
 /**

@@ -18,6 +18,8 @@ const KNOWN: Readonly<Record<string, readonly [header: string, unit: string]>> =
   rsrp_dbm: ["RSRP", " dBm"],
   rsrq_db: ["RSRQ", " dB"],
   sinr_db: ["SINR", " dB"],
+  roaming_percent: ["ROAMING", " %"],
+  mobile_generation: ["NETWORK", "G"],
 };
 
 /** Renders a table with a row for each point: means, with the highest values where they differ. @param away about the device */

@@ -87,6 +87,7 @@ const LEVEL_CONDITIONS = {
   inodes_high: level("Inodes nearly used up", ["inodes_percent", "above", 90, 70], 900),
   cpu_high: level("Processors busy", ["cpu_percent", "above", 95, 70], 3600, false),
   cpu_throttled: level("Processor throttled", ["throttled_percent", "above", 50, 10], 1800),
+  roaming: level("SIM roams", ["roaming_percent", "above", 50, 10], 900, false),
   signal_low: level("Signal weak", ["signal_percent", "below", 20, 50], 1800, false),
 } as const;
 export type HealthCondition = keyof typeof LEVEL_CONDITIONS;

@@ -15,6 +15,8 @@ export const HEALTH_METRICS = [
   "rsrp_dbm",
   "rsrq_db",
   "sinr_db",
+  "roaming_percent",
+  "mobile_generation",
 ] as const;
 /** What a device sends only when it is asked: it changes all the time, and `signal_percent` says the same in fewer bytes. */
 const ASKED_FOR = ["rsrp_dbm", "rsrq_db", "sinr_db"] as const;
@@ -26,7 +28,7 @@ const healthMetricSchema = z.enum(HEALTH_METRICS).meta({
   id: "HealthMetric",
   description:
     "What was measured. The disk is the file system with the agent's state, the temperature the highest of " +
-    "the sensors; throttling is there where the machine tells, and the signal where ModemManager runs.",
+    "the sensors; throttling is there where the machine tells, and what is of the modem where ModemManager runs.",
 });
 export type HealthMetric = z.output<typeof healthMetricSchema>;
 

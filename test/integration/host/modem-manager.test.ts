@@ -38,6 +38,8 @@ describe("the modem, as ModemManager says on a real D-Bus", () => {
       rsrp_dbm: -98.5,
       rsrq_db: -11,
       sinr_db: 9.4,
+      roaming_percent: 100,
+      mobile_generation: 4,
     });
   });
 
@@ -49,7 +51,7 @@ describe("the modem, as ModemManager says on a real D-Bus", () => {
       "of which values are out of all bounds",
       { State: CONNECTED, SignalQuality: ["(ub)", "4000000000", "true"], AccessTechnologies: ["s", "LTE"] },
       { OperatorName: ["s", "x".repeat(500)], RegistrationState: ["u", "1"] },
-      { state: "connected", isRoaming: false },
+      { state: "connected", isRoaming: false, roaming_percent: 0 },
     ],
   ])("one %s is told as far as it can be", async (_what, modem, network, expected) => {
     await mock.serve();

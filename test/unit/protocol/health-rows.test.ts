@@ -78,8 +78,8 @@ describe("rows", () => {
   });
 
   test("of a newer peer are understood, but for the metrics behind those known here", () => {
-    // One row at 900, twelve columns: the first has one value, 2; the others have none, but for the last: one value, -1.
-    const bits = ["1", "0".repeat(23) + "1", "0001101", "01", "00101", "00".repeat(10), "01", "010"].join("");
+    // One row at 900, fourteen columns: the first has one value, 2; the others have none, but for the last: one value, -1.
+    const bits = ["1", "0".repeat(23) + "1", "0001111", "01", "00101", "00".repeat(12), "01", "010"].join("");
     expect(decodeHealthRows(bytesOf(bits), 900)).toEqual([{ at: 900, spreads: { cpu_percent: [2, 2, 2] } }]);
   });
 });

@@ -72,6 +72,10 @@ export interface ModemReading {
   readonly rsrp_dbm?: number;
   readonly rsrq_db?: number;
   readonly sinr_db?: number;
+  /** 100 or 0, where the network says whether the modem roams. */
+  readonly roaming_percent?: number;
+  /** Of its access technology, from 2 on. */
+  readonly mobile_generation?: number;
 }
 
 /** Below these levels a link of LTE or 5G is slow, and drops. */

@@ -21,6 +21,8 @@ export const METRICS: Readonly<Record<HealthMetric, MetricText>> = {
   disk_percent: percent("Disk"),
   inodes_percent: percent("Inodes of the disk"),
   signal_percent: percent("Signal of the modem"),
+  roaming_percent: percent("Roaming"),
+  mobile_generation: { label: "Generation of the mobile network", unit: "G", scale: [2, 5] },
   throttled_percent: percent("Processor throttled"),
   rsrp_dbm: { label: "RSRP", unit: "dBm" },
   rsrq_db: { label: "RSRQ", unit: "dB" },

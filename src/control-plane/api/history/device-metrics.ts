@@ -35,6 +35,8 @@ const GAUGES: Readonly<
   inodes_percent: { name: "inodes_usage_ratio", help: "Use of its inodes.", per: 100 },
   temperature_celsius: { name: "temperature_celsius", help: "Highest temperature of the machine's sensors.", per: 1 },
   signal_percent: { name: "modem_signal_ratio", help: "The modem's signal, as ModemManager estimates it.", per: 100 },
+  roaming_percent: { name: "modem_roaming_ratio", help: "Whether the modem roams.", per: 100 },
+  mobile_generation: { name: "modem_generation", help: "Generation of the mobile network: 4 is LTE.", per: 1 },
   throttled_percent: { name: "throttled_ratio", help: "How often the processor was throttled.", per: 100 },
 };
 

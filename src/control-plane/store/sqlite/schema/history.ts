@@ -76,6 +76,8 @@ export const HISTORY = /* sql */ `
     temperature_celsius INTEGER,
     throttled_percent INTEGER,
     signal_percent INTEGER,
+    roaming_percent INTEGER,
+    mobile_generation INTEGER,
     -- The rows of the last hours, as in health_days.
     recent BLOB NOT NULL,
     -- What apps used in the newest hour, as in health_days.
