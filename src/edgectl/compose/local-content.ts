@@ -7,6 +7,7 @@ import {
   writeDirectoryArchive,
 } from "../../lib/directory-archive.ts";
 import { type AppFile, isDirectoryTarget } from "../../protocol/apps/app-files.ts";
+import { normalizePath } from "../../protocol/values/normalize-path.ts";
 import { MAX_APP_FILES, MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
 import type { LocalFiles } from "../documents/local-files.ts";
 import type { Value } from "../documents/value.ts";
@@ -260,7 +261,7 @@ export function finishDirectories(service: ServiceDraft): void {
 
 /** Returns the largest parts of a directory that have nothing inside, but for what another mount hides. */
 function partsOf(directory: AppFile, targets: readonly string[]): AppFile[] {
-  const others = new Set(targets.map((target) => posix.normalize(target)));
+  const others = new Set(targets.map(normalizePath));
   others.delete(directory.target);
   const whole = new Map<string, DirectoryEntry[]>();
   const parts: AppFile[] = [];

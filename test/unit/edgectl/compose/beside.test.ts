@@ -139,7 +139,7 @@ describe("files beside the compose file", () => {
       "app/lib/mounted/hidden.js": "x",
       "other.js": "other",
     };
-    const lines = "volumes: ['./app:/app', '/app/modules', 'data:/app/lib/mounted', './other.js:/app/lib/other.js']";
+    const lines = "volumes: ['./app:/app', '/app/modules/', 'data:/app/lib/mounted', './other.js:/app/lib/other.js']";
     const { apps, problems } = convertWeb(lines, "volumes: {data: }", { files });
     expect(problems).toEqual([]);
     const written = apps["web"]?.["files"] as readonly { readonly target: string; readonly directory?: boolean }[];
