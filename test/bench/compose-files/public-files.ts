@@ -39,12 +39,22 @@ export async function fetchRepository(
   return directory;
 }
 
-/** Writes the file's directory, with what is beside the file. Returns the path of the file. */
+/**
+ * Writes the repository's files, or only the file's directory where a snapshot of the repository lacks some of them. Returns
+ * the path of the file.
+ */
 export async function extract(file: PublicFile, repository: string, into: string): Promise<string> {
   await mkdir(into, { recursive: true });
   const parent = dirname(file.path);
   const archive = join(into, "..", "archive.tar");
-  await run("git", ["-C", repository, "archive", "-o", archive, file.commit, ...(parent === "." ? [] : [parent])]);
+  const write = (...paths: readonly string[]): Promise<unknown> =>
+    run("git", ["-C", repository, "archive", "-o", archive, file.commit, ...paths]);
+  try {
+    await write();
+  } catch (error) {
+    if (parent === ".") throw error;
+    await write(parent);
+  }
   await run("tar", ["-xf", archive, "-C", into]);
   const path = join(into, file.path);
   await useExample(dirname(path));
