@@ -110,24 +110,6 @@ describe("files beside the compose file", () => {
     const [name = ""] = Object.keys(many(1));
     const some = convertWeb(directory, "", { files: many(65), modes: { [name]: 0o600 } });
     expect(some.problems).toEqual([expect.stringContaining("some of which others may not read")]);
-    const half = 8 * 1024 * 1024;
-    // What no request takes is an upload, and cannot come file by file.
-    const large = many(2, half + 1);
-    expect(convertWeb(directory, "", { files: large })).toMatchObject({
-      problems: [],
-      apps: { web: { files: [{ target: "/d", directory: true, upload: { size: expect.any(Number) as number } }] } },
-    });
-    const apart = convertWeb("volumes: ['./d:/d:ro', 'data:/d/data']", "volumes: {data: }", { files: large });
-    expect(apart.problems.join()).toContain(
-      "inside of /d, whose files then come one by one: they have more than 16 MiB",
-    );
-    const f = "x".repeat(2 * half + 1);
-    const file = convertWeb("volumes: ['./f:/f:ro']", "", { files: { f } });
-    expect(file).toMatchObject({ problems: [], apps: { web: { files: [{ upload: { size: f.length } }] } } });
-    const own = convertWeb("volumes: ['./f:/f:ro']", "", { files: { f }, modes: { f: 0o600 } });
-    expect(own.problems.join()).toContain("names ./f with more than 16 MiB, which others may not read here");
-    const secret = convertWeb("secrets: [s]", "secrets: {s: {file: ./f}}", { files: { f } });
-    expect(secret.problems.join()).toContain("16385 KiB: at most 16 MiB");
   });
 
   test("of a directory with another mount inside, those beside it come whole, and what it hides does not come", () => {
