@@ -18,7 +18,6 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly items?: Schema;
-  readonly allOf?: readonly Schema[];
 }
 interface Parameter {
   readonly in: string;
@@ -121,7 +120,6 @@ function value(document: OpenApiDocument, schema: Schema): fc.Arbitrary<unknown>
 function fitting(document: OpenApiDocument, schema: Schema): fc.Arbitrary<unknown> {
   const name = schema.$ref?.split("/").at(-1);
   if (name !== undefined) return fitting(document, document.components.schemas[name] as Schema);
-  if (schema.allOf) return fitting(document, wholeOf(document, schema));
   if (schema.enum) return fc.constantFrom(...schema.enum);
   if (schema.properties) {
     const known = Object.entries(schema.properties).map(([key, child]) => [key, value(document, child)] as const);
@@ -135,18 +133,6 @@ function fitting(document: OpenApiDocument, schema: Schema): fc.Arbitrary<unknow
     return fc.oneof({ weight: 6, arbitrary: fc.constantFrom(...schema.examples) }, ofType(schema.type));
   }
   return ofType(schema.type);
-}
-
-/** The schema with the fields of all of its parts. */
-function wholeOf({ components }: OpenApiDocument, { allOf = [], ...whole }: Schema): Schema {
-  const parts = allOf.map(({ $ref, ...part }) =>
-    $ref === undefined ? part : (components.schemas[$ref.split("/").at(-1) ?? ""] as Schema),
-  );
-  return {
-    ...whole,
-    properties: Object.assign({}, ...parts.map(({ properties }) => properties)) as Record<string, Schema>,
-    required: parts.flatMap(({ required = [] }) => required),
-  };
 }
 
 function ofType(type: string | undefined): fc.Arbitrary<unknown> {

@@ -6,9 +6,8 @@ interface Schema extends Fields {
 }
 type Schemas = Readonly<Record<string, Schema>>;
 
-/** Schemas of an OpenAPI document that have many fields in common, by a name for what they have. */
-export const COMMON: Readonly<Record<string, readonly string[]>> = {
-  AppSpecification: ["AppDeploymentRequest", "AppliedApp"],
+/** Schemas of responses in an OpenAPI document that have many fields in common, by a name for what they have. */
+const COMMON: Readonly<Record<string, readonly string[]>> = {
   BulkResult: ["BulkRegistrationResult", "BulkTagsResult"],
   DeviceContact: ["AppList", "Device", "DataUsage"],
   SimUsageEntry: ["SuperSimUsageEntry", "ProSimUsageEntry"],

@@ -22,7 +22,7 @@ const NAMES: Readonly<Record<string, string>> = {
   "RolloutStrategy.max_download_bytes": "AssetMaxDownloadBytes",
   "AppDeploymentRequest.max_download_bytes": "DeploymentMaxDownloadBytes",
   "AppDeploymentRequest.registry_auth": "DeploymentRegistryAuth",
-  "AppSpecification.user": "AppUser",
+  "AppDeploymentRequest.user": "AppUser",
   "SuperSimUsage.start_time": "RangeStartTime",
   "SuperSimUsage.end_time": "RangeEndTime",
   "AccountEvent.app": "AppOrGroup",

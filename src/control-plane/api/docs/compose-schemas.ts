@@ -1,5 +1,3 @@
-import { COMMON } from "./common-fields.ts";
-
 interface Schema {
   readonly properties?: Readonly<Record<string, unknown>>;
   readonly required?: readonly string[];
@@ -13,7 +11,7 @@ interface Document {
 
 /**
  * Refers to a schema from those that have all of its fields and more, instead of repeating them, such as to `Asset` from
- * `RegisteredAsset`. Only open schemas can be extended; those of requests extend only what they have in common.
+ * `RegisteredAsset`. Only open schemas can be extended.
  */
 export function composeSchemas(document: object): object {
   const { components, ...rest } = document as Document;
@@ -25,11 +23,10 @@ export function composeSchemas(document: object): object {
 function compose(name: string, schema: Schema, schemas: Schemas): object {
   const [base] = Object.entries(schemas)
     .filter(([other, candidate]) => other !== name && isExtendedBy(candidate, schema))
-    .filter(([other]) => isOpenObject(schema) || COMMON[other]?.includes(name))
     .toSorted(([, a], [, b]) => sizeOf(b) - sizeOf(a));
   if (!base) return schema;
   const [baseName, { properties: known = {}, required: alreadyRequired = [] }] = base;
-  const { properties = {}, required = [], additionalProperties, ...annotations } = schema;
+  const { properties = {}, required = [], ...annotations } = schema;
   const own = Object.fromEntries(Object.entries(properties).filter(([field]) => !(field in known)));
   const ownRequired = required.filter((field) => !alreadyRequired.includes(field));
   const extension = {
@@ -37,15 +34,11 @@ function compose(name: string, schema: Schema, schemas: Schemas): object {
     properties: own,
     ...(ownRequired.length > 0 && { required: ownRequired }),
   };
-  return {
-    ...annotations,
-    allOf: [{ $ref: `#/components/schemas/${baseName}` }, extension],
-    ...(additionalProperties === false && { unevaluatedProperties: false }),
-  };
+  return { ...annotations, allOf: [{ $ref: `#/components/schemas/${baseName}` }, extension] };
 }
 
 function isExtendedBy(base: Schema, schema: Schema): boolean {
-  if (!isOpenObject(base) || sizeOf(base) >= sizeOf(schema)) return false;
+  if (!isOpenObject(base) || !isOpenObject(schema) || sizeOf(base) >= sizeOf(schema)) return false;
   const { properties = {}, required = [] } = schema;
   return Object.entries(base.properties ?? {}).every(
     ([field, value]) =>
