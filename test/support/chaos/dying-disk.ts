@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from "node:module";
 import type { FileHandle } from "node:fs/promises";
 
 /** Thrown by each change of the disk once the process has died. */
-export class Died extends Error {
+class Died extends Error {
   override readonly name = "Died";
 }
 
