@@ -34,6 +34,7 @@ import { requestIds, sendRequestId } from "./request-id.ts";
 import type { Site } from "./site.ts";
 import { trackPermissions } from "./permission-table.ts";
 import type { Bound } from "../metrics/observer.ts";
+import { ignoreEmptyEventId } from "./resume-stream.ts";
 import { CODE_ROUTES, ROUTES, SIGN_IN_ROUTES } from "./routes.ts";
 import { SharedRateCounter } from "./shared-rate-store.ts";
 import {
@@ -247,6 +248,7 @@ function refuseUndeclared(endpoints: Api): void {
   endpoints.addHook("preValidation", refuseMisplacedQuery);
   endpoints.addHook("preValidation", refuseUnknownHeaders);
   endpoints.addHook("preValidation", refuseBody);
+  endpoints.addHook("preValidation", ignoreEmptyEventId);
 }
 
 function chargeValidation(endpoints: Api, pacing: Pacing): void {

@@ -17,6 +17,11 @@ export function lastEventIdHeaders(max: number) {
   });
 }
 
+/** Hook: some clients send the header without a value while they have received no id. */
+export async function ignoreEmptyEventId({ headers }: FastifyRequest): Promise<void> {
+  if (headers["last-event-id"] === "") delete headers["last-event-id"];
+}
+
 /** Returns the number of the last event that the client has. @param after the query parameter */
 export function resumedAfter<After extends number | undefined>(
   { headers }: FastifyRequest,

@@ -71,6 +71,10 @@ describe("the stream of a deployment", () => {
     using rest = await get("?after=99", { "Last-Event-ID": String(last - 1) });
     await rest.ended;
     expect(rest.events).toEqual(first.events.slice(-1));
+    // A client that has received no id yet may send none in the header.
+    using all = await get("", { "Last-Event-ID": "" });
+    await all.ended;
+    expect([all.status, all.events.length]).toEqual([200, last]);
     using wrong = await get("", { "Last-Event-ID": "x" });
     await wrong.ended;
     expect([wrong.status, wrong.text]).toEqual([422, expect.stringContaining("Last-Event-Id")]);

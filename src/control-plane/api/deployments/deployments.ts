@@ -123,7 +123,9 @@ export function getDeployment(api: Api, { store }: ApiBase): void {
       schema: {
         operationId: "getDeployment",
         summary: "Deployment Details",
-        description: "What was requested, by whom, and how it ended, with its last event.",
+        description:
+          "What it does to which app, and how it ended. Its events, with what a failure says in `details`, are in its stream, and who " +
+          "requested it is in the audit log.",
         tags: ["Deployments"],
         params: deploymentParams,
         response: {
