@@ -35,7 +35,10 @@ export function rolloutId({ key, request }: RolloutRequestId, nowMs: number): st
 export function isMadeBy(id: string, { key, request }: RolloutRequestId): boolean {
   const identity = id.slice("rol_".length + TIME_DIGITS);
   if (!identity.startsWith(key)) return false;
-  if (identity !== key + request) throw new EdgeError("IdempotencyKeyReused");
+  if (identity !== key + request) {
+    const message = `This Idempotency-Key was used for another request, which made rollout ${id}.`;
+    throw new EdgeError("IdempotencyKeyReused", message, { rollout_id: id });
+  }
   return true;
 }
 

@@ -273,7 +273,10 @@ describe("rollouts", () => {
     };
     const ids = (await Promise.all([send({}), send({}), send({})])).map(({ id }) => id);
     expect(new Set([...ids, (await send({})).id]).size).toBe(1);
-    expect(await send({ start: false })).toMatchObject({ code: "IdempotencyKeyReused" });
+    expect(await send({ start: false })).toMatchObject({
+      code: "IdempotencyKeyReused",
+      details: { rollout_id: expect.stringMatching(/^rol_/) },
+    });
     expect((await api.get(`/v1/fleets/${name}/rollouts`)).body).toMatchObject({
       rollouts: [{ id: ids[0] }],
     });
