@@ -55,6 +55,18 @@ test("has each device's newest figures, each metric once with its type, and noth
   expect(text.endsWith("\n")).toBe(true);
 });
 
+test("a device that is connected was last seen now", async () => {
+  const clock = new FakeClock(NOW * 1000);
+  await using later = await startControlPlane({ clock });
+  const owner = await later.account();
+  const { deviceToken } = await later.asset(owner);
+  await using _device = await FakeDevice.connect(later.agentUrl, deviceToken);
+  await clock.advance(20_000);
+  const headers = { "X-API-Key": owner.apiKey };
+  const text = await (await fetch(`${later.url}/v1/metrics/devices`, { headers })).text();
+  expect(samples(text, "last_seen_timestamp_seconds")).toEqual([expect.stringMatching(new RegExp(` ${NOW + 20}$`))]);
+});
+
 test("has what the apps of each device used in its newest hour", async () => {
   const mine = await control.account();
   const { uuid, asset } = await control.asset(mine);

@@ -97,7 +97,7 @@ export function getDeviceMetrics(api: Api, context: ApiBase): void {
       const { selector } = request.query;
       const terms = selector === undefined ? [] : termsOfSelector(selector);
       const found = await findAll(context, accountOf(request), terms);
-      return reply.type(CONTENT_TYPE).send(await render(found));
+      return reply.type(CONTENT_TYPE).send(await render(found, stateTime(context).now));
     },
   );
 }
@@ -120,7 +120,7 @@ async function findAll(context: ApiBase, accountId: string, selector: readonly S
   }
 }
 
-async function render(found: readonly Found[]): Promise<string> {
+async function render(found: readonly Found[], now: number): Promise<string> {
   const parts: string[] = [];
   const addLines = async (name: string, help: string, linesOf: (each: Found) => readonly string[]) => {
     parts.push(`# HELP ${name} ${help}\n# TYPE ${name} gauge\n`);
@@ -137,8 +137,8 @@ async function render(found: readonly Found[]): Promise<string> {
     });
   await add("info", "Names of the asset.", () => 1, infoLabels);
   await add("connected", "Whether the device is connected.", ({ state }) => (state.isConnected ? 1 : 0));
-  const lastSeen = "When the device was last known to be connected, or has connected.";
-  await add("last_seen_timestamp_seconds", lastSeen, ({ state }) => state.lastSeenAt);
+  const lastSeen = "When the device was last known to be connected; now while it is.";
+  await add("last_seen_timestamp_seconds", lastSeen, ({ state }) => (state.isConnected ? now : state.lastSeenAt));
   const measured = "End of the 15 minutes whose means follow.";
   await add("health_timestamp_seconds", measured, ({ health }) => health && health.at + HEALTH_REPORT_ROW_S);
   for (const metric of REPORTED_HEALTH_METRICS) {
