@@ -35,6 +35,8 @@ export interface FleetReport {
 
 /** Devices that connect at a time. */
 const CONCURRENT_CONNECTS = 64;
+/** How often a device tries to connect for the first time. */
+const MAX_FIRST_TRIES = 5;
 
 /** The events of a deployment as a device sends them, each when the one before is acknowledged. */
 const STEPS: readonly Pick<DeviceEvent, "status" | "step" | "message">[] = [
@@ -195,13 +197,24 @@ function comeBack(device: Device, state: LinkState = INITIAL_LINK_STATE): void {
   }, next.delayMs);
 }
 
+/** Connects a device. A machine that is busy with other work may let a handshake time out, which a device tries again. */
+async function connectFirst(device: Device, onClose: () => void): Promise<void> {
+  for (let left = MAX_FIRST_TRIES; ; left--) {
+    try {
+      return void (await connect(device, onClose));
+    } catch (error) {
+      if (left <= 1) throw error;
+    }
+  }
+}
+
 async function connectAll(url: string, tokens: readonly string[], returns: boolean): Promise<void> {
   const waiting = tokens.values();
   const workers = Array.from({ length: CONCURRENT_CONNECTS }, async () => {
     for (const token of waiting) {
       const held = { running: new Map(), ended: new Set<string>(), groups: new Map(), apps: new Map() };
       const device: Device = { url, token, ...held, agentVersion: "0.0.0-bench", updates: new Map() };
-      await connect(device, () => (returns ? comeBack(device) : undefined));
+      await connectFirst(device, () => (returns ? comeBack(device) : undefined));
     }
   });
   await Promise.all(workers);
