@@ -9,6 +9,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "CONTRIBUTING.md#One test, and debugging/1": "runs tests; test/unit/scripts tests what is selected",
   "docs/agent-updates.md#Making and signing a release/2":
     "compresses for minutes; test/device/agent-updates.test.ts packages and signs with the same functions",
+  "docs/agent-updates.md#The number of a version/1":
+    "changes the sources; test/repo/version.test.ts compares the two places",
   "docs/install.md#The package/1": "the same",
   "docs/agent-updates.md#From the control plane/2":
     "needs a release and a registry; test/integration/edgectl/agent-releases-push.test.ts runs it",
@@ -19,9 +21,10 @@ const NOT_RUN: Readonly<Record<string, string>> = {
     "asks in a browser; test/e2e/documentation/first-use.test.ts logs in so",
   "docs/pilot.md#3. A key, then the package/1":
     "compresses for minutes; test/device/agent-updates.test.ts packages and signs with the same functions",
-  "docs/pilot.md#Later: another version of the agent/1":
-    "needs a release; test/integration/control-plane/agent-release.test.ts adds one by the same command",
+  "docs/pilot.md#Later: another version of the agent/1": "changes the sources, and compresses for minutes",
   "docs/pilot.md#Later: another version of the agent/2":
+    "needs a release; test/integration/control-plane/agent-release.test.ts adds one by the same command",
+  "docs/pilot.md#Later: another version of the agent/3":
     "needs a device that trusts a release; test/device/agent-updates.test.ts updates one from the service",
   "docs/guarantees.md#How they are tested/1": "runs tests",
   "docs/compose.md#Two public stacks/1":
