@@ -39,7 +39,8 @@ const SHELL_HINTS: Readonly<Record<string, string>> = {
     "Change it with `edgectl apply -f FILE`, where --adopt takes over one that belongs to no project, or with `edgectl apps update`, or " +
     "remove it with `edgectl apps remove`.",
   DataBudgetExceeded: "See the cost above; allow more with --max-download, or in the device's own configuration.",
-  AgentReleaseNotFound: "Where the service runs, add it with `edge-control agent-release add`; or give --image REF.",
+  AgentReleaseNotFound:
+    "`edgectl agent-releases list` shows those that it has. Where the service runs, `edge-control agent-release add` adds one.",
   AgentReleaseSetAside: "Look at why it was set aside; --again tries it once more.",
   AgentVersionRefused:
     "An older version needs --downgrade, and agent_updates.downgrade in the device's configuration. Versions that cannot follow " +

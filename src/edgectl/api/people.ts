@@ -47,6 +47,14 @@ const invitedSchema = z.looseObject({
 });
 const resetSchema = z.looseObject({ reset: linkSchema });
 
+const sessionSchema = z.looseObject({
+  principal: z.looseObject({ kind: z.string(), id: z.string(), name: z.string(), email: z.string().optional() }),
+  account: z.looseObject({ id: z.string(), name: z.string() }),
+  role: z.string(),
+  permissions: z.array(z.string()),
+  expires_at: z.number().nullable(),
+});
+
 const auditEntrySchema = z.looseObject({
   id: z.string(),
   timestamp: z.number(),
@@ -61,6 +69,11 @@ const auditEntrySchema = z.looseObject({
 });
 export type AuditEntry = z.output<typeof auditEntrySchema>;
 const auditPageSchema = z.looseObject({ entries: z.array(auditEntrySchema), next_cursor: z.string().nullable() });
+
+/** Who the requests act as, and what they may do. */
+export function getSession(client: ApiClient) {
+  return client.json(requestOf("GET /v1/session"), sessionSchema);
+}
 
 export function listKeys(client: ApiClient, query: QueryOf<"GET /v1/api-keys">) {
   return client.json(requestOf("GET /v1/api-keys", { query }), keyPageSchema);

@@ -4,6 +4,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { formatTime } from "../../lib/terminal/time.ts";
 import type { LoginKey } from "../../protocol/people/login-request.ts";
 import { listAssets } from "../api/assets.ts";
+import { getSession } from "../api/people.ts";
 import { isUnprotected, loginInBrowser, parseApiKey, parseBaseUrl } from "../config/login.ts";
 import { type Context, createClient, createContext, loadLogin } from "../context.ts";
 import { Failure, usageFailure } from "../failure.ts";
@@ -45,18 +46,23 @@ export function addLogout(program: Command, io: Io): void {
 export function addWhoami(program: Command, io: Io): void {
   program
     .command("whoami")
-    .description("show which server is used, and whether it accepts the key")
+    .description("show which server is used, whether it accepts the key, and its account and role")
     .action(async (_options: unknown, command: Command) => {
       const context = createContext(io, command);
       const { printer } = context;
       const login = await loadLogin(context);
-      await listAssets(createClient(io, login), { limit: 1 });
+      const { principal, account, role, expires_at } = await getSession(createClient(io, login));
       const { url, urlFrom, keyFrom } = login;
-      printer.result({ url, url_from: urlFrom, key_from: keyFrom, key_accepted: true }, () =>
+      const { id, name } = principal;
+      const document = { url, url_from: urlFrom, key_from: keyFrom, key_accepted: true };
+      printer.result({ ...document, principal, account, role, expires_at }, () =>
         renderFields(
           [
             ["Server", `${url} (from ${urlFrom})`],
-            ["API key", `accepted (from ${keyFrom})`],
+            ["API key", `${sanitizeLine(`${name}, ${id}`)}, accepted (from ${keyFrom})`],
+            ["Account", sanitizeLine(`${account.name}, ${account.id}`)],
+            ["Role", sanitizeLine(role)],
+            ["Expires", expires_at === null ? "never" : `${formatTime(expires_at)} UTC`],
           ],
           printer.theme,
         ),

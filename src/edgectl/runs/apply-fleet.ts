@@ -1,4 +1,5 @@
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { listAgentReleases } from "../api/agent-releases.ts";
 import type { ApiClient, Tagged } from "../api/client.ts";
 import {
   countMatching,
@@ -13,7 +14,8 @@ import {
 import { ifUnchanged } from "../api/if-unchanged.ts";
 import { confirm } from "../confirm.ts";
 import type { Context } from "../context.ts";
-import { Failure } from "../failure.ts";
+import { EXIT, Failure } from "../failure.ts";
+import { hintFor } from "../hints.ts";
 import { renderFleetPlan } from "../views/fleet-view.ts";
 import { assets } from "../views/rollout-words.ts";
 import type { FleetFile } from "../fleets/fleet-file.ts";
@@ -45,6 +47,7 @@ export async function applyFleet(
   const last = fleet?.last_revision ?? 0;
   const newest = last > 0 ? await getRevision(client, name, last) : undefined;
   const plan = planFleet(file, fleet && { fleet, newest });
+  if (plan.asks_for_revision) await checkAgent(context, client, file, plan);
   const isSelecting = fleet?.selector !== selector;
   const members = isSelecting ? await countMatching(client, selector) : (fleet.members ?? 0);
   if (printer.json) printer.jsonLine({ plan, members });
@@ -71,7 +74,6 @@ async function carryOut(
   { last, tag }: { readonly last: number; readonly tag: string | undefined },
 ): Promise<number> {
   const { printer } = context;
-  const { apps: entries, absent, agentVersion, comment } = file;
   const { name, selector, apps, strategy, on_drift } = file.fleet;
   const fields = { selector, apps, strategy, on_drift };
   if (change === "create") await createFleet(client, { name, ...fields });
@@ -81,32 +83,70 @@ async function carryOut(
     const hint = "Run the command again: it shows the difference to the fleet as it is now.";
     await ifUnchanged({ tag, what: `the fleet ${name}`, hint }, (headers) => updateFleet(client, name, body, headers));
   }
-  let revision = last;
-  if (asks) {
-    // Sent as the file has it: the service says what it refuses.
-    const all = [...entries, ...absent.map((each) => ({ name: each, absent: true }))] as RevisionBody["apps"];
-    const body = {
-      apps: all,
-      ...(agentVersion !== undefined && { agent: { version: agentVersion } }),
-      ...(comment !== undefined && { comment }),
-    };
-    const moved = moveContents(body, file.uploads);
-    await sendUploads(context, client, moved.uploads);
-    revision = (await createRevision(client, name, moved.body)).number;
-    // Revisions have no state that a request could name: each is made from the file alone.
-    if (revision > last + 1)
-      printer.note(
-        `Revision ${revision - 1} was made meanwhile, and ${revision} takes nothing over from it. To see what differs: ` +
-          `edgectl fleets diff ${name} ${revision - 1} ${revision}`,
-      );
-  }
+  const revision = asks ? await makeRevision(context, client, file, { change, last }) : last;
   if (printer.json) printer.jsonLine({ fleet: name, revision, changed: change !== "none" || revision !== last });
   else printer.line(sanitizeLine(doneText(name, change, revision, last)));
   return revision;
 }
 
+/** Errors: `AgentReleaseNotFound` before the fleet is made, which would stay without the revision. */
+async function checkAgent(
+  { printer }: Context,
+  client: ApiClient,
+  { agentVersion, fleet: { strategy } }: FleetFile,
+  { agent }: FleetPlan,
+): Promise<void> {
+  if (agentVersion === undefined) return;
+  const { agent_releases: releases } = await listAgentReleases(client);
+  if (!releases.some(({ version }) => version === agentVersion)) {
+    const code = "AgentReleaseNotFound";
+    const message = `The service has no release ${agentVersion} of the agent.`;
+    throw new Failure(message, { exitCode: EXIT.notFound, code, hint: hintFor(code) });
+  }
+  if (agent.length > 0 && strategy.waves.length === 0)
+    printer.note(
+      `The strategy has no waves: a rollout updates the agents of all members, up to ${strategy.max_parallel} at a time. ` +
+        "To begin with one: strategy: {waves: [{limit: 1}, {limit: 10%}], stop_when: {failed: 1}}",
+    );
+}
+
+async function makeRevision(
+  context: Context,
+  client: ApiClient,
+  { fleet: { name }, apps: entries, absent, agentVersion, comment, uploads }: FleetFile,
+  { change, last }: Pick<FleetPlan, "change"> & { readonly last: number },
+): Promise<number> {
+  const { printer } = context;
+  // Sent as the file has it: the service says what it refuses.
+  const all = [...entries, ...absent.map((each) => ({ name: each, absent: true }))] as RevisionBody["apps"];
+  const body = {
+    apps: all,
+    ...(agentVersion !== undefined && { agent: { version: agentVersion } }),
+    ...(comment !== undefined && { comment }),
+  };
+  const moved = moveContents(body, uploads);
+  try {
+    await sendUploads(context, client, moved.uploads);
+    const { number } = await createRevision(client, name, moved.body);
+    // Revisions have no state that a request could name: each is made from the file alone.
+    if (number > last + 1)
+      printer.note(
+        `Revision ${number - 1} was made meanwhile, and ${number} takes nothing over from it. To see what differs: ` +
+          `edgectl fleets diff ${name} ${number - 1} ${number}`,
+      );
+    return number;
+  } catch (error) {
+    if (change !== "none") printer.note(`${changeText(name, change)} and stays so, although its revision failed.`);
+    throw error;
+  }
+}
+
+function changeText(name: string, change: Exclude<FleetPlan["change"], "none">): string {
+  return `Fleet ${name} is ${change === "create" ? "created" : "changed"}`;
+}
+
 function doneText(name: string, change: FleetPlan["change"], revision: number, last: number): string {
-  const fleet = { create: `Fleet ${name} is created. `, update: `Fleet ${name} is changed. `, none: "" }[change];
+  const fleet = change === "none" ? "" : `${changeText(name, change)}. `;
   const isNew = revision !== last;
   return `${fleet}${isNew ? `Revision ${revision} is made.` : `The newest revision is ${revision} as before.`}`;
 }

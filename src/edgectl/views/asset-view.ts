@@ -12,7 +12,7 @@ export function renderAssets(assets: readonly Asset[], theme: Theme, width: numb
     { header: "NAME", cell: (asset) => sanitizeLine(asset.name), canShrink: true },
     { header: "TYPE", cell: (asset) => sanitizeLine(asset.type), canShrink: true },
     {
-      header: "STATUS",
+      header: "SIM STATUS",
       cell: (asset) => sanitizeLine(asset.status),
       paint: (text, asset) => paintStatus(text, asset.status, theme),
     },

@@ -144,7 +144,7 @@ test("a reapply takes members by their serial numbers, and says since when they 
 test("a file asks for a version of the agent, without apps, and says so before and after", async () => {
   await using rig = await setUp(2);
   await addSomeRelease(rig.control.store, "1.5.0", 1_000);
-  const text = "fleet: agents\nselector: role = kiosk\nstrategy: {soak_s: 0}\n";
+  const text = "fleet: agents\nselector: role = kiosk\nstrategy: {waves: [{limit: 1, soak_s: 0}], soak_s: 0}\n";
   const file = await rig.file(`${text}agent: {version: 1.5.0}\n`);
   const applied = await rig.run(["fleets", "apply", "-f", file, "--yes", "--roll-out"]);
   expect(applied).toMatchObject({ code: 0, stderr: "" });
@@ -157,6 +157,41 @@ test("a file asks for a version of the agent, without apps, and says so before a
   await rig.file(`${text}agent: {version: 9.9.9}\n`);
   const refused = await rig.run(["fleets", "apply", "-f", file, "--yes"]);
   expect([refused.code, refused.stderr]).toEqual([4, expect.stringContaining("no release 9.9.9")]);
+});
+
+test("a new fleet is not made for a version of the agent that the service does not have", async () => {
+  await using rig = await setUp(1);
+  const file = await rig.file("fleet: agents\nselector: role = kiosk\nagent: {version: 9.9.9}\n");
+  for (const mode of ["--dry-run", "--yes"]) {
+    const refused = await rig.run(["fleets", "apply", "-f", file, mode]);
+    expect([refused.code, refused.stderr]).toEqual([
+      4,
+      expect.stringMatching(/no release 9\.9\.9.*AgentReleaseNotFound[^]*edgectl agent-releases list/),
+    ]);
+    expect(refused.stderr).not.toContain("--image");
+  }
+  expect(await rig.run(["fleets", "show", "agents"])).toMatchObject({ code: 4 });
+});
+
+test("a fleet whose revision is refused is named: it stays", async () => {
+  await using rig = await setUp(1);
+  const file = await rig.file(fleetFile("one").replace(imageOf("one"), "127.0.0.1:1/none:1"));
+  const refused = await rig.run(["fleets", "apply", "-f", file, "--yes"], TOKEN);
+  expect([refused.code, refused.stderr]).toEqual([
+    1,
+    expect.stringMatching(/Note: Fleet kiosks is created and stays so, although its revision failed\.\n[^]*ImageNotResolved/),
+  ]);
+  expect(await rig.run(["fleets", "show", "kiosks"])).toMatchObject({ code: 0 });
+});
+
+test("an agent that would reach all members at once is told of", async () => {
+  await using rig = await setUp(2);
+  await addSomeRelease(rig.control.store, "1.5.0", 1_000);
+  const text = "fleet: agents\nselector: role = kiosk\nagent: {version: 1.5.0}\n";
+  const without = await rig.run(["fleets", "apply", "-f", await rig.file(text), "--dry-run"]);
+  expect(without).toMatchObject({ code: 0, stderr: expect.stringContaining("strategy has no waves") as string });
+  const waves = await rig.file(`${text}strategy: {waves: [{limit: 1}]}\n`);
+  expect(await rig.run(["fleets", "apply", "-f", waves, "--dry-run"])).toMatchObject({ code: 0, stderr: "" });
 });
 
 test("a changed file shows what differs by field, and makes the next revision", async () => {

@@ -186,13 +186,27 @@ describe("the stored login", () => {
     await using rig = await setUp();
     await using other = await startScriptedService();
     await rig.user.run(["login", "--url", rig.service.url, "--key", KEY]);
+    const session = {
+      principal: { kind: "key", id: "key_1", name: "Night shift" },
+      account: { id: "acc_1", name: "acme" },
+      role: "operator",
+      permissions: [],
+      expires_at: 1_796_000_000,
+    };
+    rig.service.on("GET /v1/session", json(200, session));
     const whoami = await rig.user.run(["whoami", "--json"]);
+    const { permissions: _many, ...shown } = session;
     expect(JSON.parse(whoami.stdout)).toEqual({
       url: rig.service.url,
       url_from: "login",
       key_from: "login",
       key_accepted: true,
+      ...shown,
     });
+    const text = (await rig.user.run(["whoami"])).stdout;
+    expect(text).toMatch(
+      /API key +Night shift, key_1, accepted \(from login\)\n.*Account +acme, acc_1\n.*Role +operator\n/,
+    );
     const elsewhere = await rig.user.run(["assets", "list", "--url", other.url]);
     expect(elsewhere.code).toBe(3);
     expect(elsewhere.stderr).toContain(`There is no API key for ${other.url}`);
