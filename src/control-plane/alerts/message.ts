@@ -38,7 +38,10 @@ export function composeMessage(
   const { total, open } = counts;
   const alerts = told.map(toBody);
   // One that was away twice is one, as far as the message has all of them.
-  const names = new Map(alerts.map(({ subject }) => [subject.id, subject.name]));
+  const causes = new Map(told.map(({ id: alertId, cause }) => [alertId, cause]));
+  const names = new Map(
+    alerts.map(({ id: alertId, subject }) => [subject.id, namedWith(subject, causes.get(alertId))]),
+  );
   const about = alerts.length === total ? names.size : total;
   return {
     type,
@@ -68,6 +71,10 @@ function toBody({ id, state, subject, sinceMs, firedAtMs, resolvedAtMs }: ToldAl
     fired_at: seconds(firedAtMs),
     resolved_at: resolvedAtMs === undefined ? null : seconds(resolvedAtMs),
   };
+}
+
+function namedWith({ name }: ToldAlertBody["subject"], cause: string | undefined): string {
+  return cause === undefined ? name : `${name} (${cleanText(cause, MAX_NAME_LENGTH)})`;
 }
 
 function seconds(ms: number): number {

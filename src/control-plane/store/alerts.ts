@@ -100,6 +100,8 @@ export interface DueGroup {
 export interface ToldAlert extends Pick<StoredAlert, "id" | "state" | "sinceMs" | "firedAtMs" | "resolvedAtMs"> {
   /** Without a serial number if it is no asset, or was removed. */
   readonly subject: StoredAlert["subject"] & { readonly serialNumber: string | undefined };
+  /** What failed, such as `kiosk-ui, CrashLoopBackOff`: of `deployment_failed`, where the service has a record of it. */
+  readonly cause: string | undefined;
 }
 
 /** An alert of a group. */

@@ -1,8 +1,14 @@
 import { expect, test } from "vitest";
+import type { Asset } from "../../../src/control-plane/core/asset.ts";
 import type { DeliveryStep } from "../../../src/control-plane/core/alerts/delivery.ts";
+import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
+import { fail } from "../../../src/control-plane/core/transitions.ts";
 import { type AlertDelivery, MAX_MESSAGES_PER_HOUR } from "../../../src/control-plane/store/alerts.ts";
 import { putChannel, removeChannel } from "../../support/alerts/put-settings.ts";
 import { someAudit as audit } from "../../support/control-plane/people.ts";
+import type { ErrorCode } from "../../../src/protocol/errors/errors.ts";
+import { receivedDeployment } from "../../support/deployment-record.ts";
+import { createDeployment, updateDeployment } from "../../support/store-deployment.ts";
 import { assignment, NOW, opening, say, someChannel } from "./alert-records.ts";
 import {
   ACCOUNT,
@@ -15,6 +21,7 @@ import {
 } from "./harness.ts";
 
 const STRANGER = TWO_ACCOUNTS[1];
+const SUCCESS = { status: "Success", step: "done", message: "Done." } as const;
 
 const names = (found: readonly AlertDelivery[]) =>
   found.map(({ channel, messageId, attempts }) => `${channel} ${messageId} ${attempts}`);
@@ -114,6 +121,44 @@ export function alertOutboxContract(harness: StoreHarness): void {
       expect(await alertOutbox.listDeliveries(STRANGER, {}, 10)).toEqual([]);
       expect(await alertOutbox.listDeliveries(ACCOUNT, { state: "failed" }, 10)).toEqual([]);
       expect(await alertOutbox.listDeliveries(ACCOUNT, { channel: "ops" }, 10, delivery?.id)).toEqual([]);
+    });
+
+    test("an alert of a failed deployment has what failed: what had ended last when it began", async () => {
+      await using store = await openWithAccounts(harness);
+      const { alerts, alertOutbox, deployments } = store;
+      const [failing, mended, onDevice] = [
+        await register(store, someAsset()),
+        await register(store, someAsset()),
+        await register(store, someAsset()),
+      ];
+      const end = async ({ uuid }: Asset, id: string, app: string, atMs: number, code?: ErrorCode) => {
+        const { lastEvent, ...deployment } = receivedDeployment({ id, assetUuid: uuid, app, accountId: ACCOUNT });
+        if (!lastEvent) throw new Error("a received deployment has had an event");
+        const fields = { ...deployment, lastSeq: 0, lastEvent: undefined };
+        await createDeployment(deployments, fields, { ...lastEvent, deployment_id: id });
+        await updateDeployment(deployments, id, (current) =>
+          code === undefined ? appendEvent(current, SUCCESS, atMs) : fail(current, atMs, code),
+        );
+      };
+      await end(failing, "dep_1", "web", NOW - 9, "ImagePullBackOff");
+      await end(failing, "dep_2", "db", NOW - 5, "DeploymentTimeout");
+      await end(failing, "dep_3", "late", NOW + 5, "Internal");
+      await end(mended, "dep_4", "web", NOW - 9, "Internal");
+      await end(mended, "dep_5", "web", NOW - 5);
+      const condition = "deployment_failed";
+      const changes = [failing, mended, onDevice].map((asset) => opening(asset, { condition }));
+      const away = opening(failing, { condition: "device_offline" });
+      const ids = ["alr_1", "alr_2", "alr_3", "alr_4"];
+      await alerts.change(ACCOUNT, [...changes, away], ids, NOW);
+      await alertOutbox.assign(
+        ACCOUNT,
+        ids.map((id) => assignment(id)),
+        NOW,
+      );
+      const [group] = await alertOutbox.listGroups(ACCOUNT);
+      if (!group) throw new Error("no group");
+      const told = new Map((await alertOutbox.listTold(group, 9)).map(({ id, cause }) => [id, cause]));
+      expect(ids.map((id) => told.get(id))).toEqual(["db, DeploymentTimeout", undefined, undefined, undefined]);
     });
 
     test("a message has the alerts that are new first, with what identifies their assets", async () => {

@@ -42,8 +42,16 @@ const LIST_DUE = /* sql */ `
     (SELECT count(*) FROM alert_group_members m JOIN alerts l ON l.id = m.alert_id
       WHERE m.group_id = p.id AND l.state = 'firing' AND l.acknowledged_at_ms IS NULL) AS unacknowledged
   FROM alert_groups p WHERE p.due_ms <= ? ORDER BY p.due_ms LIMIT ?`;
+/** The deployment that ended last when the alert began: among the newest ones, since a device may have had very many. */
+const CAUSE = /* sql */ `
+  CASE WHEN l.condition = 'deployment_failed' THEN (
+    SELECT CASE WHEN e.status = 'Fail' THEN e.app || coalesce(', ' || e.code, '') END
+    FROM (SELECT d.app, d.code, d.status, d.finished_at_ms FROM deployments d
+      WHERE d.asset_uuid = l.subject_id ORDER BY d.created_at_ms DESC LIMIT 20) e
+    WHERE e.finished_at_ms <= l.since_ms ORDER BY e.finished_at_ms DESC LIMIT 1) END`;
 const LIST_TOLD = /* sql */ `
-  SELECT l.id, l.state, l.subject_kind, l.subject_id, l.subject_name, l.since_ms, l.fired_at_ms, l.resolved_at_ms, a.serial_number
+  SELECT l.id, l.state, l.subject_kind, l.subject_id, l.subject_name, l.since_ms, l.fired_at_ms, l.resolved_at_ms, a.serial_number,
+    ${CAUSE} AS cause
   FROM alert_group_members m JOIN alerts l ON l.id = m.alert_id LEFT JOIN assets a ON a.uuid = l.subject_id
   WHERE m.group_id = ?1
   ORDER BY CASE WHEN m.joined_at_ms > CAST(?2 AS BIGINT) THEN 0 ELSE 1 END, l.since_ms, l.subject_name, l.id LIMIT ?3`;
@@ -153,6 +161,7 @@ interface ToldRow extends Pick<SubjectRow, "subject_kind" | "subject_id" | "subj
   readonly fired_at_ms: number;
   readonly resolved_at_ms: number | null;
   readonly serial_number: string | null;
+  readonly cause: string | null;
 }
 
 interface DeliveryRow {
@@ -316,6 +325,7 @@ function toTold(row: ToldRow): ToldAlert {
     id: row.id,
     state: row.state,
     subject: { kind, id, name, serialNumber: row.serial_number ?? undefined },
+    cause: row.cause ?? undefined,
     sinceMs: row.since_ms,
     firedAtMs: row.fired_at_ms,
     resolvedAtMs: row.resolved_at_ms ?? undefined,

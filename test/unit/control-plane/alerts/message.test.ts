@@ -11,13 +11,14 @@ const NOW = 1_800_000_000_000;
 const PUBLIC_URL = "https://control.example.com";
 const CONDITIONS = Object.keys(ALERT_CONDITIONS) as AlertCondition[];
 
-const told = (number: number) => ({
+const told = (number: number, cause?: string) => ({
   id: `alr_${number}`,
   state: "firing" as const,
   subject: { kind: "asset" as const, id: `uuid-${number}`, name: `Pump ${number}`, serialNumber: `SN-${number}` },
   sinceMs: NOW - 1_500,
   firedAtMs: NOW,
   resolvedAtMs: undefined,
+  cause,
 });
 
 function compose(condition: AlertCondition, publicUrl: string | undefined, count = 1, total = 3) {
@@ -41,6 +42,27 @@ test.each(CONDITIONS)("a message about %s leads to its group in the console", (c
   const { url } = compose(condition, PUBLIC_URL);
   expect(url).toBe(`${PUBLIC_URL}/alerts?group=grp_1f`);
   expect(CONSOLE_PATHS.some((path) => matchPath(path, new URL(String(url)).pathname))).toBe(true);
+});
+
+test("a message about a failed deployment says of which app, and why, without what could forge a line", () => {
+  const group = { id: "grp_1f", routeId: "all", condition: "deployment_failed", severity: "warning" } as const;
+  const times = { firstSinceMs: NOW, openedAtMs: NOW, sends: 0, sentTotal: 0, lastSentAtMs: undefined };
+  const textOf = (...causes: (string | undefined)[]) => {
+    const counts = { total: causes.length, open: causes.length, unacknowledged: causes.length };
+    const alerts = causes.map((cause, at) => told(at + 1, cause));
+    return composeMessage(
+      { accountId: "acc_1", group: { ...group, ...times }, counts },
+      alerts,
+      "firing",
+      undefined,
+      NOW,
+    ).text;
+  };
+  expect(textOf("kiosk-ui, CrashLoopBackOff")).toBe("Deployment failed: Pump 1 (kiosk-ui, CrashLoopBackOff)");
+  expect(textOf(undefined)).toBe("Deployment failed: Pump 1");
+  expect(textOf("a, Internal", undefined)).toBe("Deployment failed: 2 assets (Pump 1 (a, Internal), Pump 2)");
+  expect(textOf("a\r\nBcc: x")).toBe("Deployment failed: Pump 1 (a  Bcc: x)");
+  expect(textOf("a".repeat(1_000)).length).toBeLessThan(200);
 });
 
 test("a device that was away twice is one", () => {
