@@ -35,6 +35,7 @@ function someMessage(names: readonly string[] = [EVIL], type: "firing" | "resolv
       sinceMs: NOW,
       firedAtMs: NOW,
       resolvedAtMs: undefined,
+      cause: undefined,
     } as const;
   });
   return composeMessage({ accountId: "acc_1", group, counts }, told, type, "https://control.example.com", NOW);

@@ -179,7 +179,9 @@ test("a fleet whose revision is refused is named: it stays", async () => {
   const refused = await rig.run(["fleets", "apply", "-f", file, "--yes"], TOKEN);
   expect([refused.code, refused.stderr]).toEqual([
     1,
-    expect.stringMatching(/Note: Fleet kiosks is created and stays so, although its revision failed\.\n[^]*ImageNotResolved/),
+    expect.stringMatching(
+      /Note: Fleet kiosks is created and stays so, although its revision failed\.\n[^]*ImageNotResolved/,
+    ),
   ]);
   expect(await rig.run(["fleets", "show", "kiosks"])).toMatchObject({ code: 0 });
 });

@@ -175,7 +175,7 @@ export const TABLE: Readonly<Record<string, Row>> = {
   "GET /v1/alert-deliveries": read("operator", `${PAGE} ?channel ?state`),
   "GET /v1/alert-settings": read("admin"),
   "PUT /v1/alert-settings": row("admin", ["tells", "quiets"], {
-    quiets: `rules ${names("rules", "condition selector enabled severity for_s above older_than")}`,
+    quiets: `rules ${names("rules", "condition selector enabled severity for_s above below older_than")}`,
     tells:
       `routes routes.* ${names("routes.*", "conditions selector severities channels for_s group_wait_s repeat_s send_resolved")} ` +
       `routes.*.quiet_hours ${names("routes.*.quiet_hours", "from to time_zone except_critical")} ` +
