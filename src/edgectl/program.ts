@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { addAgentReleasesList, addAgentReleasesPush } from "./commands/agent-releases.ts";
 import { addAlertsCommands, addAlertSettingsCommands, addSilenceCommands } from "./commands/alerts.ts";
 import { addAppsLifecycle, addAppsUpdate } from "./commands/apps-control.ts";
+import { addAppsRemove } from "./commands/apps-remove.ts";
 import { addAppsList, addAppsLogs, addAppsShow, addAppsStats } from "./commands/apps-read.ts";
 import { addApply } from "./commands/apply.ts";
 import { addAssetsAccept, addAssetsList, addAssetsShow } from "./commands/assets.ts";
@@ -145,6 +146,7 @@ function addAppCommands(program: Command, io: Io): void {
   addAppsList(apps, io);
   addAppsShow(apps, io);
   addAppsUpdate(apps, io);
+  addAppsRemove(apps, io);
   addAppsLifecycle(apps, io);
   addAppsLogs(apps, io);
   addAppsStats(apps, io);

@@ -33,7 +33,6 @@ interface LifecycleFlags extends FollowFlags {
 }
 
 const LIFECYCLE_ACTIONS = [
-  ["remove", "stop an app and remove it; its volumes and the device's directories that it used stay"],
   ["stop", "stop an app; it stays stopped, also over reboots"],
   ["start", "start an app that was stopped"],
   ["restart", "stop an app and start it again"],
@@ -41,7 +40,7 @@ const LIFECYCLE_ACTIONS = [
 
 const APP_PATH = "/v1/assets/{asset_id}/edge/apps/{name}";
 
-/** Adds `remove`, `stop`, `start` and `restart`. */
+/** Adds `stop`, `start` and `restart`. */
 export function addAppsLifecycle(apps: Command, io: Io): void {
   for (const [action, description] of LIFECYCLE_ACTIONS) {
     const lifecycle = apps
@@ -66,9 +65,7 @@ function requestFor(
   { waitForDevice }: LifecycleFlags,
 ): DeploymentRequest {
   const options = { path: { asset_id: asset, name }, query: { wait_for_device_s: waitForDevice } };
-  return action === "remove"
-    ? requestOf(`DELETE ${APP_PATH}`, options)
-    : requestOf(`POST ${APP_PATH}/${action}`, options);
+  return requestOf(`POST ${APP_PATH}/${action}`, options);
 }
 
 /** The names for `--clear`, with the field of the request and its cleared value. */

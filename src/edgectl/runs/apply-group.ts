@@ -1,34 +1,20 @@
-import type { z } from "zod";
-import { applyPlanSchema } from "../../protocol/apps/apply.ts";
-import type { DeploymentRequest, StreamedEvent } from "../api/deployments.ts";
 import { listApps } from "../api/apps.ts";
 import type { ApiClient } from "../api/client.ts";
-import { type BodyOf, requestOf } from "../api/request.ts";
-import { confirmApply } from "./apply-app.ts";
+import { applyCompared, compareOnDevice, type ComparedOptions, type Comparison } from "./apply-compared.ts";
 import type { Context } from "../context.ts";
-import { type FollowFlags, requestDeployment, requestDryRun } from "./run-deployment.ts";
-import { EXIT, Failure } from "../failure.ts";
-import { renderGroupPlan, renderMappedPorts } from "../views/plan-view.ts";
+import { renderMappedPorts } from "../views/plan-view.ts";
 import { type InstalledPort, type MappedPort, mapPorts, requirePorts } from "../group/map-ports.ts";
 import { type InstalledName, nameApps } from "../group/app-names.ts";
 import { type InstalledFiles, isUnknownFile, withoutKnownFiles } from "../group/known-files.ts";
 import type { GroupFile } from "../group-file/read-group.ts";
 import { buildGroupRequest, checkGroupRequest, type GroupFlags, type GroupRequest } from "../group/request.ts";
 
-export interface GroupOptions extends GroupFlags, FollowFlags {
-  readonly dryRun: boolean;
-  /** Applies without asking. */
-  readonly yes: boolean;
+export interface GroupOptions extends GroupFlags, ComparedOptions {
   /** Chooses host ports for those that the device does not allow. */
   readonly mapPorts: boolean;
   /** Fields of the request that say how the deployment is carried out. */
   readonly execution: Readonly<Record<string, unknown>>;
 }
-
-type ApplyPlan = z.output<typeof applyPlanSchema>;
-
-/** Comparisons made when another client changes the device's apps meanwhile. */
-const MAX_ATTEMPTS = 2;
 
 /**
  * Checks a file of several apps as far as this machine can, without a connection. Errors: exit code 2, with all problems
@@ -61,33 +47,10 @@ export async function applyGroup(
   file: GroupFile,
   options: GroupOptions,
 ): Promise<void> {
-  const { printer } = context;
-  for (const note of file.problems.notes) printer.note(note);
-  for (let attempt = 1; ; attempt++) {
-    // Chosen again with each comparison: another app may have taken a port meanwhile.
-    const { request, dryRun } = await comparison(context, client, asset, file, options);
-    const plan = readPlan(dryRun.details);
-    if (printer.json) printer.jsonLine(planDocument(plan));
-    else printer.line(renderGroupPlan(plan, printer.theme));
-    if (plan.plan.every(({ change }) => change === "none")) {
-      if (!printer.json) printer.line("Nothing to change.");
-      return;
-    }
-    if (options.dryRun) {
-      if (!printer.json) printer.line("Nothing was changed.");
-      return;
-    }
-    if (!options.yes) await confirmApply(context, asset);
-    try {
-      const expected = { ...request, expect: plan.plan_hash };
-      await requestDeployment(context, client, asset, applyRequest(asset, expected, false), options, file.uploads);
-      return;
-    } catch (error) {
-      const isOvertaken = error instanceof Failure && error.code === "PlanChanged";
-      if (!isOvertaken || attempt === MAX_ATTEMPTS) throw error;
-      printer.note("Another client changed the apps of the device meanwhile. Comparing again.");
-    }
-  }
+  for (const note of file.problems.notes) context.printer.note(note);
+  // Chosen again with each comparison: another app may have taken a port meanwhile.
+  const compare = () => comparison(context, client, asset, file, options);
+  await applyCompared(context, client, asset, compare, options, file.uploads);
 }
 
 /** Has the device compare the apps. Contents that it has according to its report are sent if it does not have them after all. */
@@ -97,12 +60,9 @@ async function comparison(
   asset: string,
   file: GroupFile,
   options: GroupOptions,
-): Promise<{ readonly request: GroupRequest; readonly dryRun: StreamedEvent }> {
+): Promise<Comparison> {
   const { request: whole, apps } = await buildRequest(context, client, asset, file, options);
-  const compare = async (request: GroupRequest) => {
-    const dryRun = await requestDryRun(context, client, asset, applyRequest(asset, request, true), options);
-    return { request, dryRun };
-  };
+  const compare = (request: GroupRequest) => compareOnDevice(context, client, asset, request, options);
   const short = withoutKnownFiles(whole, apps);
   try {
     return await compare(short);
@@ -159,28 +119,7 @@ function portsOf({ name, ports }: InstalledApp): InstalledPort[] {
   });
 }
 
-function planDocument({ plan, plan_hash, download_bytes, not_in_request }: ApplyPlan): object {
-  return { plan, plan_hash, download_bytes, ...(not_in_request.length > 0 && { not_in_request }) };
-}
-
 function portDocument({ app, port, hostPort }: MappedPort): object {
   const { targetPort: target_port, protocol, hostPort: file_port = null } = port;
   return { app, host_port: hostPort, target_port, protocol, file_port };
-}
-
-const APPLY = "POST /v1/assets/{asset_id}/edge/apply";
-
-function applyRequest(asset: string, body: GroupRequest, isDryRun: boolean): DeploymentRequest {
-  const query = { dry_run: isDryRun ? "true" : undefined };
-  // Sent as the file has it: the service says what it refuses.
-  return requestOf(APPLY, { path: { asset_id: asset }, query, body: body as BodyOf<typeof APPLY> });
-}
-
-function readPlan(details: unknown): ApplyPlan {
-  const parsed = applyPlanSchema.safeParse(details);
-  if (parsed.success) return parsed.data;
-  throw new Failure("The device's answer to the dry run has no plan.", {
-    exitCode: EXIT.unreachable,
-    hint: "The service or the device is newer than this edgectl. Take the one that came with the service.",
-  });
 }
