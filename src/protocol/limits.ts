@@ -14,6 +14,9 @@ export const MAX_APP_FILES = 64;
 /** Maximum size of the files of one app with those that are uploads, unpacked. A device may set less. */
 export const MAX_UPLOADED_FILES_BYTES = 1024 * 1024 * 1024;
 
+/** What the files of one request may have together, unpacked, unless the device's `policy.max_files_bytes` says otherwise. */
+export const DEFAULT_FILES_BYTES = 4 * 1024 * 1024;
+
 /** Maximum size of a request body that may have files, whose contents may be base64. */
 export const MAX_APP_REQUEST_BYTES = 640 * 1024;
 

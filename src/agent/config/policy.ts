@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { CAPABILITIES, canonicalCapability } from "../../protocol/apps/capabilities.ts";
 import { ULIMITS } from "../../protocol/apps/container-options.ts";
-import { MAX_UPLOADED_FILES_BYTES } from "../../protocol/limits.ts";
-import { DEFAULT_FILES_BYTES } from "../core/app/files.ts";
+import { DEFAULT_FILES_BYTES, MAX_UPLOADED_FILES_BYTES } from "../../protocol/limits.ts";
 import { MAX_LOG_BYTES } from "../core/policy/option-rules.ts";
 
 function isCapability(name: string): boolean {

@@ -4,10 +4,10 @@ import { DirectoryArchiveError, readDirectoryArchive } from "../../lib/directory
 import type { AppFile, StoredFile } from "../../protocol/apps/app-files.ts";
 import type { EdgeError } from "../../protocol/errors/errors.ts";
 import { type FileUpload, isSameUpload, OTHER_UPLOAD } from "../../protocol/apps/uploads.ts";
-import { MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
+import { DEFAULT_FILES_BYTES, MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
 import { normalizePath } from "../../protocol/values/normalize-path.ts";
 import { invalidRequest, type RequestIssue } from "../../protocol/errors/request-error.ts";
-import { contentId, DEFAULT_FILES_BYTES, describeFile, type ContentKey } from "../core/app/files.ts";
+import { contentId, describeFile, type ContentKey } from "../core/app/files.ts";
 import type { DeploymentRecord, FileFetch } from "../core/records.ts";
 import type { AgentStore } from "../store/store.ts";
 import { type FetchedContent, findFetched } from "./fetched-contents.ts";

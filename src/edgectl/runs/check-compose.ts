@@ -1,6 +1,7 @@
 import { type Problems, ProblemsFailure, type RemarkDocument } from "../documents/problems.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { EXIT, SilentExit } from "../failure.ts";
+import { noteForDevices } from "../group/device-notes.ts";
 import type { WrittenGroup } from "../group/written-group.ts";
 import type { GroupFile } from "../group-file/read-group.ts";
 import type { Printer } from "../printer.ts";
@@ -23,6 +24,7 @@ function findProblems(read: () => GroupFile, mapPorts: boolean): Checked {
   try {
     const group = read();
     findGroupProblems(group, { prune: false, adopt: false, keep: false, mapPorts, execution: {} });
+    if (group.problems.count === 0) noteForDevices(group.written, group.problems);
     return group;
   } catch (error) {
     if (error instanceof ProblemsFailure) return { written: undefined, problems: error.problems };

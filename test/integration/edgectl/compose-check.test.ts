@@ -102,6 +102,28 @@ describe("edgectl compose check", () => {
     expect(lines[0]).toContain("services.a.x\\x0ay is not known");
   });
 
+  test("notes what devices refuse by default, and what they warn of, in the words of the file", async () => {
+    await using rig = await checker();
+    const web = "image: 'web:1', restart: always, volumes: ['./big:/data/big:ro']";
+    const environment = "{DB_PASSWORD: planted, API_TOKEN: declared, LOG_LEVEL: debug}";
+    await rig.write(
+      "compose.yaml",
+      `services:\n  web: {${web}, environment: ${environment}, x-edge-secrets: [API_TOKEN]}\n`,
+    );
+    await rig.write("big", "x".repeat(4 * 1024 ** 2 + 1));
+    const { code, stdout } = await rig.check("compose.yaml");
+    const lines = stdout.trimEnd().split("\n");
+    expect(code).toBe(0);
+    expect(lines.map((line) => line.replace(`${rig.directory}/`, ""))).toEqual([
+      expect.stringMatching(/^compose\.yaml:1:1: note: .* 4\.19 MB \(4194305 bytes\).* 4194304 bytes.*max_files_bytes/),
+      expect.stringMatching(/^compose\.yaml:2:\d+: note: services\.web: DB_PASSWORD .*x-edge-secrets: \[DB_PASSWORD\]/),
+      "The project gw can be applied: 1 app.",
+    ]);
+    await rig.write("big", "x".repeat(4 * 1024 ** 2));
+    expect((await rig.check("compose.yaml")).stdout).not.toContain("max_files_bytes");
+    expect(stdout).not.toContain("planted");
+  });
+
   test("a file that is no YAML is reported as one with other problems", async () => {
     await using rig = await checker();
     await rig.write("compose.yaml", "services:\n  a: {image: x\n");

@@ -29,9 +29,6 @@ export function toStoredSpec({ files, ...spec }: RequestedAppSpec, takeFiles: Ta
   return taken instanceof EdgeError ? taken : { ...spec, files: [...taken] };
 }
 
-/** What the files of one request may have together, unpacked, unless the device says otherwise. */
-export const DEFAULT_FILES_BYTES = 4 * 1024 * 1024;
-
 /** Under which the content of a file is stored. */
 export function contentId({ sha256, secret_id }: StoredFile): string {
   return secret_id ?? sha256 ?? "";
