@@ -21,6 +21,7 @@ const appSchema = z.looseObject({
   desired_state: z.string().optional(),
   since: z.number().nullish(),
   restarts: z.number().nullish(),
+  last_exit: z.looseObject({ code: z.number() }).optional(),
   paused: z.string().optional(),
   changed: z
     .looseObject({ by: z.string().optional(), what: z.array(z.string()).optional(), since: z.number().optional() })

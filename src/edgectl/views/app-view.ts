@@ -6,6 +6,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { shortImage } from "../../lib/terminal/short-image.ts";
 import { type Column, renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
+import { shownState } from "../../protocol/apps/shown-state.ts";
 import { formatPort, specFields } from "./spec-fields.ts";
 
 /** A current report may be this old by rounding and by the time of the request, in seconds. */
@@ -36,8 +37,8 @@ export function renderApps(apps: readonly App[], theme: Theme, width: number | u
     { header: "APP", cell: (app) => sanitizeLine(app.name), canShrink: true },
     {
       header: "STATE",
-      cell: (app) => sanitizeLine(app.state),
-      paint: (text, app) => paintState(text, app.state, theme),
+      cell: (app) => sanitizeLine(shownState(app)),
+      paint: (text, app) => paintState(text, shownState(app), theme),
     },
     { header: "PORTS", cell: portsOf, canShrink: true },
     { header: "RESTARTS", cell: (app) => String(app.restarts ?? "-"), align: "right" },
@@ -48,7 +49,8 @@ export function renderApps(apps: readonly App[], theme: Theme, width: number | u
 }
 
 export function renderApp(app: AppDetail, theme: Theme): string {
-  const state = paintState(sanitizeLine(app.state), app.state, theme);
+  const shown = shownState(app);
+  const state = paintState(sanitizeLine(shown), shown, theme);
   const desired = app.desired_state === "stopped" ? " (it was told to stop)" : "";
   const fields: [string, string][] = [
     ["App", sanitizeLine(app.name)],
@@ -88,6 +90,6 @@ function portsOf({ ports }: App): string {
 }
 
 function paintState(text: string, state: string, theme: Theme): string {
-  if (state === "running") return theme.green(text);
+  if (state === "running" || state === "finished") return theme.green(text);
   return state === "stopped" ? theme.dim(text) : theme.red(text);
 }

@@ -1,4 +1,5 @@
 import { type NamedOnNetworks, networkOwner, sharedName } from "./app-network.ts";
+import { mayEnd } from "./shown-state.ts";
 import type { VolumeEntry } from "./volume-fields.ts";
 
 /*
@@ -180,10 +181,6 @@ function wrongDependencies(entries: readonly RuledApp[]): ApplyProblem[] {
   const index = entries.findIndex(({ app }) => app.name === circle[0]);
   const message = `the apps depend on each other in a circle: ${[...circle, circle[0]].join(" -> ")}`;
   return [{ path: ["apps", index, "depends_on"], message }];
-}
-
-function mayEnd(restartPolicy: string | undefined): boolean {
-  return restartPolicy === "no" || restartPolicy === "on-failure";
 }
 
 /** Returns the apps of one circle, in the order in which each depends on the next; `undefined` if there is none. */

@@ -1,5 +1,6 @@
 import { type ReactNode, useRef, useState } from "react";
 import type { App } from "../../../protocol/api-types.ts";
+import { shownState } from "../../../protocol/apps/shown-state.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import classes from "./asset.module.css";
 import { useMutation, type UseMutationResult } from "@tanstack/react-query";
@@ -17,8 +18,9 @@ import { type TabProps, useApps } from "./asset-queries.ts";
 
 type Kind = "good" | "warn" | "bad" | "none";
 
-const STATES: Readonly<Record<App["state"], { readonly kind: Kind; readonly icon: IconName }>> = {
+const STATES: Readonly<Record<App["state"] | "finished", { readonly kind: Kind; readonly icon: IconName }>> = {
   running: { kind: "good", icon: "check" },
+  finished: { kind: "good", icon: "check" },
   stopped: { kind: "none", icon: "pause" },
   restarting: { kind: "bad", icon: "alert" },
   unhealthy: { kind: "bad", icon: "alert" },
@@ -26,7 +28,8 @@ const STATES: Readonly<Record<App["state"], { readonly kind: Kind; readonly icon
 };
 
 /** The state of an app by word, icon and colour. */
-function AppState({ state }: { readonly state: App["state"] }): ReactNode {
+function AppState({ app }: { readonly app: App }): ReactNode {
+  const state = shownState(app);
   const { kind, icon } = STATES[state] ?? { kind: "warn", icon: "alert" };
   return (
     <span className={classes.state} data-kind={kind}>
@@ -79,7 +82,7 @@ function AppCard({ assetId, app }: Props): ReactNode {
         <Title order={3}>
           <SafeText text={app.name} />
         </Title>
-        <AppState state={app.state} />
+        <AppState app={app} />
       </Group>
       <AppFacts assetId={assetId} app={app} />
       <Group gap="xs" mt="auto">
