@@ -7,7 +7,7 @@ import type { Context } from "../context.ts";
 import { EXIT, Failure } from "../failure.ts";
 import type { GroupRequest } from "../group/request.ts";
 import type { UploadSource } from "../documents/large-content.ts";
-import { renderGroupPlan } from "../views/plan-view.ts";
+import { type GroupSpecs, renderGroupPlan } from "../views/plan-view.ts";
 import { confirmApply } from "./apply-app.ts";
 import { type FollowFlags, requestDeployment, requestDryRun } from "./run-deployment.ts";
 
@@ -21,6 +21,7 @@ export interface ComparedOptions extends FollowFlags {
 export interface Comparison {
   readonly request: GroupRequest;
   readonly dryRun: StreamedEvent;
+  readonly specs: GroupSpecs;
 }
 
 type ApplyPlan = z.output<typeof applyPlanSchema>;
@@ -42,10 +43,10 @@ export async function applyCompared(
 ): Promise<void> {
   const { printer } = context;
   for (let attempt = 1; ; attempt++) {
-    const { request, dryRun } = await compare();
+    const { request, dryRun, specs } = await compare();
     const plan = readPlan(dryRun.details);
     if (printer.json) printer.jsonLine(planDocument(plan));
-    else printer.line(renderGroupPlan(plan, printer.theme));
+    else printer.line(renderGroupPlan(plan, specs, printer.theme));
     if (plan.plan.every(({ change }) => change === "none")) {
       if (!printer.json) printer.line("Nothing to change.");
       return;
@@ -67,16 +68,21 @@ export async function applyCompared(
   }
 }
 
-/** Has the device compare the apps of a request with those that it has. */
+/**
+ * Has the device compare the apps of a request with those that it has.
+ *
+ * @param specs for what is shown of the difference
+ */
 export async function compareOnDevice(
   context: Context,
   client: ApiClient,
   asset: string,
   request: GroupRequest,
   options: FollowFlags,
+  specs: GroupSpecs = { old: new Map(), new: new Map() },
 ): Promise<Comparison> {
   const dryRun = await requestDryRun(context, client, asset, applyRequest(asset, request, true), options);
-  return { request, dryRun };
+  return { request, dryRun, specs };
 }
 
 function planDocument({ plan, plan_hash, download_bytes, not_in_request }: ApplyPlan): object {

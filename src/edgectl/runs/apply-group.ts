@@ -2,6 +2,7 @@ import { listApps } from "../api/apps.ts";
 import type { ApiClient } from "../api/client.ts";
 import { applyCompared, compareOnDevice, type ComparedOptions, type Comparison } from "./apply-compared.ts";
 import type { Context } from "../context.ts";
+import type { AppDocument } from "../../protocol/apps/fields-in-force.ts";
 import { renderMappedPorts } from "../views/plan-view.ts";
 import { type InstalledPort, type MappedPort, mapPorts, requirePorts } from "../group/map-ports.ts";
 import { type InstalledName, nameApps } from "../group/app-names.ts";
@@ -62,7 +63,8 @@ async function comparison(
   options: GroupOptions,
 ): Promise<Comparison> {
   const { request: whole, apps } = await buildRequest(context, client, asset, file, options);
-  const compare = (request: GroupRequest) => compareOnDevice(context, client, asset, request, options);
+  const specs = { old: new Map(apps.map(({ name, spec }) => [name, spec])), new: specsOf(whole) };
+  const compare = (request: GroupRequest) => compareOnDevice(context, client, asset, request, options, specs);
   const short = withoutKnownFiles(whole, apps);
   try {
     return await compare(short);
@@ -70,6 +72,11 @@ async function comparison(
     if (!isUnknownFile(error)) throw error;
     return await compare(whole);
   }
+}
+
+function specsOf({ apps }: GroupRequest): ReadonlyMap<string, AppDocument> {
+  const entries = apps as readonly { readonly app: AppDocument & { readonly name: string } }[];
+  return new Map(entries.map(({ app }) => [app.name, app]));
 }
 
 interface BuiltRequest {

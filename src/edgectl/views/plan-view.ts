@@ -4,6 +4,8 @@ import { displayWidth, padEnd } from "../../lib/terminal/width.ts";
 import type { FieldChange } from "../apply/diff.ts";
 import type { AppPlan } from "../apply/plan.ts";
 import { fieldText } from "./spec-fields.ts";
+import { shortImage } from "../../lib/terminal/short-image.ts";
+import type { AppDocument } from "../../protocol/apps/fields-in-force.ts";
 import type { PlannedChange } from "../../protocol/apps/apply.ts";
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import type { MappedPort } from "../group/map-ports.ts";
@@ -55,20 +57,42 @@ const GROUP_TITLES: Readonly<Record<PlannedChange["change"], string>> = {
   none: "nothing to change",
 };
 
-/** Renders what an apply does: one title per app, below it one line per field that differs. */
+/** The apps of a group by their names, as far as they are known here. */
+export interface GroupSpecs {
+  readonly old: ReadonlyMap<string, AppDocument>;
+  readonly new: ReadonlyMap<string, AppDocument>;
+}
+
+/**
+ * Renders what an apply does: one title per app, below it one line per field that differs. Of other fields than `image` no
+ * values are shown: they may have secrets.
+ */
 export function renderGroupPlan(
   { plan, download_bytes: bytes, not_in_request: others }: GroupPlan,
+  specs: GroupSpecs,
   theme: Theme,
 ): string {
   const lines = plan.flatMap(({ app, change, fields }) => [
     `${theme.bold(sanitizeLine(app))}: ${paintTitle(GROUP_TITLES[change], change, theme)}`,
-    ...fields.map((field) => `  ${theme.yellow(`~ ${sanitizeLine(field)}`)}`),
+    ...fields.map(
+      (field) => `  ${theme.yellow(`~ ${sanitizeLine(field)}${field === "image" ? imagesText(app, specs) : ""}`)}`,
+    ),
   ]);
   if (others.length > 0) {
     lines.push(`Not in the file, and left as they are: ${others.map(sanitizeLine).join(", ")}  (--prune removes them)`);
   }
   if (bytes > 0) lines.push(`To download: ${formatBytes(bytes)}`);
   return lines.join("\n");
+}
+
+function imagesText(app: string, specs: GroupSpecs): string {
+  const [before, after] = [specs.old, specs.new].map((all) => all.get(app)?.["image"]);
+  if (typeof after !== "string") return "";
+  if (before === after) return "  (the same name, another image)";
+  const images = [...(typeof before === "string" ? [before] : []), after].map((image) =>
+    shortImage(sanitizeLine(image)),
+  );
+  return `  ${images.length > 1 ? images.join(" -> ") : `-> ${images.join("")}`}`;
 }
 
 function paintTitle(title: string, change: PlannedChange["change"], theme: Theme): string {

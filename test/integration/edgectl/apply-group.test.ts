@@ -37,7 +37,7 @@ describe("edgectl apply of several apps", () => {
       "checking: Event 1",
       "mosquitto: new",
       "node-red: changes",
-      "  ~ image",
+      "  ~ image  -> node-red:4",
       "  ~ environments.TOKEN",
       "old: removed; its data stays",
       "To download: 9.10 MB",
@@ -62,6 +62,36 @@ describe("edgectl apply of several apps", () => {
     });
     expect(rig.body()).toEqual({ ...rig.body(0), expect: HASH });
     expect(stdout).not.toContain("planted-secret");
+  });
+
+  test("the plan has the image before and after, shortened, of apps whose state is known", async () => {
+    await using rig = await startApply();
+    const digest = (digit: string): string => `@sha256:${digit.repeat(64)}`;
+    const app = (name: string, image: string) => {
+      return { name: `gw.${name}`, image, state: "running", ports: [], spec: { image, project: "gw", hostname: "h" } };
+    };
+    const apps = [app("web", `web${digest("a")}`), app("db", "db:1")];
+    rig.service.on(`GET ${APPS}`, json(200, { apps, reported_at: 1, reachable: true }));
+    const changes = [
+      { app: "gw.web", change: "update" as const, fields: ["image", "hostname", "environments.KEY"] },
+      { app: "gw.db", change: "update" as const, fields: ["image"] },
+    ];
+    rig.answer(planned(changes));
+    const web = `{image: 'web${digest("b")}', restart: always, environment: {KEY: planted}}`;
+    const compose = `name: gw\nservices:\n  web: ${web}\n  db: {image: 'db:1', restart: always}\n`;
+    const { stdout } = await rig.apply(compose, "--dry-run");
+    expect(stdout).toContain(
+      [
+        "gw.web: changes",
+        "  ~ image  web@sha256:aaaaaaaaaaaa -> web@sha256:bbbbbbbbbbbb",
+        "  ~ hostname",
+        "  ~ environments.KEY",
+        "gw.db: changes",
+        "  ~ image  (the same name, another image)",
+        "",
+      ].join("\n"),
+    );
+    expect(stdout).not.toContain("planted");
   });
 
   test("the options of the group and of the deployment are sent", async () => {
