@@ -4,14 +4,13 @@ import type { Api } from "../../../src/control-plane/api/context.ts";
 import { trackPermissions } from "../../../src/control-plane/api/permission-table.ts";
 import { ENDPOINT_PERMISSIONS } from "../../../src/control-plane/core/people/endpoint-permissions.ts";
 import { startControlPlane } from "../../support/control-plane.ts";
-import type { OpenApiDocument } from "../../support/openapi/conformance.ts";
+import { readDocument } from "../../support/openapi/read-document.ts";
 
 const OTHER_PATHS = new Set(["/healthz", "/readyz"]);
 
 test("the table of permissions lists every endpoint of the document, and no other", async () => {
   await using controlPlane = await startControlPlane({ config: { legacy_removal_at: "2099-01-01T00:00:00Z" } });
-  const response = await fetch(`${controlPlane.url}/openapi.json`);
-  const { paths } = (await response.json()) as OpenApiDocument;
+  const { paths } = await readDocument(controlPlane.url);
   const endpoints = Object.entries(paths)
     .filter(([path]) => !OTHER_PATHS.has(path))
     .flatMap(([path, operations]) =>
