@@ -161,6 +161,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "connections to the metrics' listener": count(MAX_METRICS_CONNECTIONS),
   "read of a stream at once": `${kib(MAX_BATCH_BYTES)}, or one event`,
   "a stream whose client takes nothing": seconds(STALL_TIMEOUT_MS),
+  "a response whose client takes nothing of it": `${STALL_TIMEOUT_MS / 2_000} to ${seconds(STALL_TIMEOUT_MS)}`,
   "questions to one device at once": count(MAX_QUERIES_PER_DEVICE),
   "questions of one account at once": count(MAX_QUERIES_PER_ACCOUNT),
   "lines of a log that wait for the client": kib(MAX_LOG_BYTES),

@@ -21,7 +21,7 @@ import { jsonErrorHandler, validateBy } from "./errors.ts";
 import { serveOpenApi } from "./docs/openapi.ts";
 import { serveReferencePage } from "./docs/reference-page.ts";
 import { health } from "./health.ts";
-import { limitRate, logRequest, observeRequest } from "./hooks.ts";
+import { closeUntaken, limitRate, logRequest, observeRequest } from "./hooks.ts";
 import { ignoreContentTypeOfEmptyBody, refuseBody, requireEmptyBody, takesBody } from "./no-body.ts";
 import { parseBody } from "./json-body.ts";
 import { rememberRequests } from "./idempotent-requests.ts";
@@ -32,6 +32,7 @@ import { serveReleases } from "./releases/serve-releases.ts";
 import { requireFieldPermissions, requirePermission } from "./people/require-permission.ts";
 import { requestIds, sendRequestId } from "./request-id.ts";
 import type { Site } from "./site.ts";
+import { STALL_TIMEOUT_MS } from "./stream-limiter.ts";
 import { trackPermissions } from "./permission-table.ts";
 import type { Bound } from "../metrics/observer.ts";
 import { ignoreEmptyEventId } from "./resume-stream.ts";
@@ -44,16 +45,18 @@ import {
   requirePlainUtf8,
 } from "./strict-requests.ts";
 
-/** How long a client may take to send a request, in milliseconds. */
+/** How long a client may take to send a request and to take the response, in milliseconds. */
 export interface RequestTimes {
   readonly headersMs: number;
   /** With the body. */
   readonly requestMs: number;
   /** Pause between two checks of all connections. */
   readonly checkMs: number;
+  /** For how long it may take nothing of a response. */
+  readonly stallMs: number;
 }
 
-const REQUEST_TIMES: RequestTimes = { headersMs: 15_000, requestMs: 30_000, checkMs: 5_000 };
+const REQUEST_TIMES: RequestTimes = { headersMs: 15_000, requestMs: 30_000, checkMs: 5_000, stallMs: STALL_TIMEOUT_MS };
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 const CONNECTION_TIMEOUT_MS = 180_000;
 const RETRY_AFTER_S = 5;
@@ -78,6 +81,7 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
   refuseUnknownAddresses(api);
   api.addHook("onSend", challenge);
   api.addHook("onSend", leaveRefusedBodies(clock));
+  api.addHook("onSend", closeUntaken(times.stallMs));
   api.setValidatorCompiler<ZodType>(({ schema, httpPart }) => validateBy(schema, httpPart));
   // Types and tests keep responses to their schemas, so they are not validated again at run time.
   api.setSerializerCompiler(() => (data) => JSON.stringify(data));

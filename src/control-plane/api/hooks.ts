@@ -1,5 +1,5 @@
 import rateLimit from "@fastify/rate-limit";
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest, onSendHookHandler } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
 import { EdgeError } from "../../protocol/errors/errors.ts";
 import type { Observer } from "../metrics/observer.ts";
@@ -63,5 +63,20 @@ export function observeRequest(observer: Observer) {
   return async ({ method, routeOptions }: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const isStream = STREAM_TYPES.test(String(reply.getHeader("content-type")));
     observer.request({ method, route: routeOptions.url, status: reply.statusCode, ms: reply.elapsedTime, isStream });
+  };
+}
+
+/**
+ * Returns a hook that closes the connection of a client that takes nothing of a response for the time given: what waits for it
+ * is in memory as a whole. A client that takes it slowly is left alone. Streams have a bound of their own.
+ *
+ * @param stallMs in milliseconds; it may be half of it
+ */
+export function closeUntaken(stallMs: number): onSendHookHandler {
+  return (request, _reply, payload, done) => {
+    // Node.js looks at what the kernel has taken since it looked last: the second time without a change is the end. It sets
+    // another timeout behind the response.
+    if (typeof payload === "string" || Buffer.isBuffer(payload)) request.raw.socket.setTimeout(stallMs / 2);
+    done();
   };
 }

@@ -2,6 +2,7 @@
 interface ReportedState {
   readonly state: string;
   readonly desired_state?: string | undefined;
+  /** Absent where it is not known, and from old agents. */
   readonly last_exit?: { readonly code: number } | undefined;
   readonly spec: Readonly<Record<string, unknown>>;
 }

@@ -4,7 +4,7 @@ import { startControlPlane } from "../../support/control-plane.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 /** Shorter than the service's own, and longer than a busy machine takes for a request. */
-const TIMES = { headersMs: 6_000, requestMs: 8_000, checkMs: 500 };
+const TIMES = { headersMs: 6_000, requestMs: 8_000, checkMs: 500, stallMs: 2_000 };
 
 function open(port: number, bytes: string): Promise<Socket & { answer: () => string }> {
   return new Promise((resolve, reject) => {
@@ -33,4 +33,19 @@ test("slow clients get 408, and thousands of idle ones delay no other", async ()
     expect(slow.answer()).toContain('{"code":"BadRequest","message":"The request did not arrive in time."}');
   }
   for (const socket of idle) socket.destroy();
+});
+
+test("a client that takes nothing of its responses is disconnected, which frees what waits for it", async () => {
+  await using control = await startControlPlane({ requestTimes: TIMES });
+  const socket = await open(control.server.port, "");
+  socket.pause();
+  let isClosed = false;
+  socket.on("error", () => (isClosed = true));
+  // More than the kernel keeps for a connection. Node.js reads no further requests as long as responses wait.
+  socket.write("GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n".repeat(60));
+  // A connection that is not read only notices that it was closed when it sends.
+  await waitFor("the end of the connection", () => {
+    if (!isClosed) socket.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    return isClosed;
+  });
 });
