@@ -27,6 +27,14 @@ apps:
     depends_on: {mosquitto: healthy}
 `;
 
+function digest(digit: string): string {
+  return `@sha256:${digit.repeat(64)}`;
+}
+
+function installed(name: string, image: string) {
+  return { name: `gw.${name}`, image, state: "running", ports: [], spec: { image, project: "gw", hostname: "h" } };
+}
+
 describe("edgectl apply of several apps", () => {
   test("shows the device's plan, applies exactly that, and ends in one verdict", async () => {
     await using rig = await startApply();
@@ -66,11 +74,7 @@ describe("edgectl apply of several apps", () => {
 
   test("the plan has the image before and after, shortened, of apps whose state is known", async () => {
     await using rig = await startApply();
-    const digest = (digit: string): string => `@sha256:${digit.repeat(64)}`;
-    const app = (name: string, image: string) => {
-      return { name: `gw.${name}`, image, state: "running", ports: [], spec: { image, project: "gw", hostname: "h" } };
-    };
-    const apps = [app("web", `web${digest("a")}`), app("db", "db:1")];
+    const apps = [installed("web", `web${digest("a")}`), installed("db", "db:1")];
     rig.service.on(`GET ${APPS}`, json(200, { apps, reported_at: 1, reachable: true }));
     const changes = [
       { app: "gw.web", change: "update" as const, fields: ["image", "hostname", "environments.KEY"] },

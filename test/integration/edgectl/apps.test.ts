@@ -105,19 +105,6 @@ describe("edgectl apps list and show", () => {
     expect(rig.service.requests.at(-1)?.path).toBe(`${WEB}?reveal=environments`);
   });
 
-  test("show an app that has ended as it was meant to as finished, and leave JSON as the API has it", async () => {
-    await using rig = await setUp();
-    const app = { ...APP, state: "stopped", desired_state: "running", last_exit: { code: 0 } };
-    const ended = { ...app, spec: { ...APP.spec, restart_policy: "no" } };
-    const answer = { reported_at: REPORTED_AT, reachable: true };
-    rig.service.on(`GET ${APPS}`, json(200, { apps: [ended], ...answer }));
-    rig.service.on(`GET ${WEB}`, json(200, { ...ended, ...answer }));
-    expect((await rig.run(["apps", "list", "GW-1"])).stdout).toContain("web  finished  ");
-    expect((await rig.run(["apps", "show", "GW-1", "web"])).stdout).toMatch(/^State +finished$/m);
-    const document = JSON.parse((await rig.run(["apps", "list", "GW-1", "--json"])).stdout) as object;
-    expect(document).toMatchObject({ apps: [{ state: "stopped" }] });
-  });
-
   test("say when the device holds back what has changed since", async () => {
     await using rig = await setUp();
     const held = { reported_at: REPORTED_AT, reachable: true, age_s: 190 };

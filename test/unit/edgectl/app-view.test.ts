@@ -1,5 +1,8 @@
 import { expect, test } from "vitest";
 import { diffApp } from "../../../src/edgectl/apply/diff.ts";
+import { createTheme } from "../../../src/lib/terminal/theme.ts";
+import { renderApp, renderApps } from "../../../src/edgectl/views/app-view.ts";
+import { MemoryOutput } from "../../support/edgectl/memory-output.ts";
 import { specFields } from "../../../src/edgectl/views/spec-fields.ts";
 import { APP_FIELDS, FULL } from "../../support/every-field.ts";
 
@@ -26,4 +29,14 @@ test("a changed owner or name of a volume is a difference, and one written diffe
   expect(diff(volume, { ...volume, target: "/data/", readonly: false })).toEqual([]);
   expect(diff(volume, { ...volume, owner: "1001" })).toMatchObject([{ field: "volumes./data", change: "change" }]);
   expect(diff(volume, { ...volume, name: "other" })).toMatchObject([{ field: "volumes./data", change: "change" }]);
+});
+
+test("an app that has ended as it was meant to is shown as finished", () => {
+  const theme = createTheme(new MemoryOutput(), { LANG: "en_GB.UTF-8" });
+  const reported = { name: "init", image: "init:1", ports: [], state: "stopped", desired_state: "running" };
+  const app = { ...reported, last_exit: { code: 0 }, spec: { restart_policy: "no" } };
+  expect(renderApps([app], theme, undefined)).toMatch(/^init +finished /m);
+  const detail = { ...app, reported_at: 1, reachable: true, age_s: 0 };
+  expect(renderApp(detail, theme)).toMatch(/^State +finished$/m);
+  expect(renderApp({ ...detail, last_exit: { code: 3 } }, theme)).toMatch(/^State +stopped$/m);
 });
