@@ -219,7 +219,7 @@ test("can be had as a table: a row for each point, and what apps used in one of 
     ["2026-11-20T11:30:00Z", "2026-11-20T11:45:00Z", "4", "5", "6", "", "", ""],
     [""],
   ]);
-  expect(new Set(cells.slice(0, -1).map((row) => row.length))).toEqual(new Set([35]));
+  expect(new Set(cells.slice(0, -1).map((row) => row.length))).toEqual(new Set([41]));
   const apps = await text("&apps=true", "text/csv");
   expect(apps.rows).toEqual([
     "from,to,app,cpu_percent_mean,cpu_percent_max,memory_bytes_mean,memory_bytes_max,restarts",
