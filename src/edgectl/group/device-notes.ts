@@ -9,13 +9,14 @@ import type { WrittenGroup } from "./written-group.ts";
 /** Notes what devices refuse, or warn of, as long as their owners have changed nothing. */
 export function noteForDevices({ apps }: WrittenGroup, problems: Problems): void {
   let bytes = 0;
-  for (const { path, fields, placeOf } of apps) {
+  for (const app of apps) {
+    const { path, fields } = app;
     for (const file of (fields["files"] ?? []) as AppFile[]) bytes += file.upload?.size ?? contentOf(file).length;
     const variables = (fields["environments"] ?? []) as { key: string; value: string; secret?: boolean }[];
     for (const [index, variable] of variables.entries()) {
       if (variable.secret === true || !looksSecret(variable)) continue;
       problems.note(
-        placeOf(["environments", index]),
+        app.placeOf(["environments", index]),
         `${path}: ${variable.key} looks like a secret. With \`x-edge-secrets: [${variable.key}]\` in the service its value is ` +
           "masked, also in the app's log.",
       );
