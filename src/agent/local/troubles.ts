@@ -43,6 +43,8 @@ function linkTroubles({ link: { state, last_error: error }, network_fault: fault
   // A link that lost its cable counts as online until its next probe gets no answer.
   if (fault !== null) return [{ kind: "link", text: `No link to the control plane. ${fault.text}`, next: fault.next }];
   if (state === "online") return [];
+  // The agent has just started: a network that leads nowhere is an error within seconds.
+  if (state === "connecting" && error === null) return [];
   return [{ kind: "link", text: `No link to the control plane${error ? `: ${error.reason}` : ""}.` }];
 }
 

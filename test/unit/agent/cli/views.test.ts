@@ -85,6 +85,14 @@ describe("what is wrong, in the status", () => {
     expect(troublesOf({ ...STATUS, clock })).toEqual([{ kind: "clock", text: clock }]);
   });
 
+  // Directly after the start, as the installation has it: nothing has failed yet.
+  it("not that the agent connects for the first time", () => {
+    const link = { ...STATUS.link, state: "connecting" as const, for_s: 0 };
+    expect(troublesOf({ ...STATUS, link })).toEqual([]);
+    const failed = { ...link, last_error: { reason: "nothing listens there", ago_s: 1 } };
+    expect(troublesOf({ ...STATUS, link: failed })).toMatchObject([{ kind: "link" }]);
+  });
+
   it.each<[string, Status, RegExp]>([
     ["no link", { ...STATUS, link: { ...STATUS.link, state: "waiting" } }, /No link/],
     [
