@@ -118,6 +118,7 @@ export class ComparedFile implements AsyncDisposable {
   /** Begins with a file. Returns whether it can be read. */
   async begin(path: string): Promise<boolean> {
     await this[Symbol.asyncDispose]();
+    // One that is missing or cannot be read differs, and is written anew, which says what is wrong with the disk.
     this.#file = await open(path, "r").catch(() => undefined);
     return this.#file !== undefined;
   }
